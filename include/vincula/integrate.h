@@ -1,0 +1,95 @@
+/* vincula/integrate.h - one-step methods behind one interface. */
+#ifndef VINCULA_INTEGRATE_H
+#define VINCULA_INTEGRATE_H
+
+#include "vincula/project.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Methods, by name with vin_method_name() / vin_method_from_name(). Orders as measured against
+ *  tests/reference, in p and v, with both projections where the method takes one; lambda at the
+ *  end of the step has the same order, except in rattle: 1, because its multiplier is that of an
+ *  impulse over the last half step (vin_project_acceleration() at the result gives it with order
+ *  2). */
+typedef enum vin_method {
+  VIN_METHOD_RATTLE,  /* [rattle] order 2, symplectic, both constraint levels; M constant */
+  VIN_METHOD_TAYLOR2, /* [taylor2] p += h v + h^2/2 v', v += h v'; order 1, in p too, because v is
+                         (theory, section 8.4); gains energy */
+  VIN_METHOD_EULER,   /* [euler] explicit Euler on (p, v), order 1; gains energy */
+  VIN_METHOD_RK4      /* [rk4] classical Runge-Kutta on the acceleration-level system, order 4 */
+} vin_method;
+
+VIN_API const char *vin_method_name(vin_method method);
+VIN_API vin_status vin_method_from_name(vin_method *method, const char *name);
+
+/** Projection after each step of taylor2, euler and rk4; rattle satisfies both levels by itself and
+ *  ignores it. Names: none, position, velocity, both. */
+typedef enum vin_projection {
+  VIN_PROJECTION_NONE = 0,
+  VIN_PROJECTION_POSITION = 1,
+  VIN_PROJECTION_VELOCITY = 2,
+  VIN_PROJECTION_BOTH = 3
+} vin_projection;
+
+VIN_API const char *vin_projection_name(vin_projection projection);
+VIN_API vin_status vin_projection_from_name(vin_projection *projection, const char *name);
+
+typedef struct vin_options {
+  size_t struct_size;        /* sizeof(vin_options) */
+  vin_method method;         /* default VIN_METHOD_RATTLE */
+  vin_projection projection; /* default VIN_PROJECTION_BOTH */
+  double step;               /* s; default 1e-3 (used by vin_sim) */
+  double start_time;         /* s; default 0 (used by vin_sim) */
+  int max_halvings; /* default 0: a step that fails is retried as 2, 4, ... 2^k shorter ones
+                                (used by vin_sim) */
+  double position_tolerance; /* default 1e-13: |Phi_c| <= max(this, rounding floor of row c) */
+  double velocity_tolerance; /* default 1e-13 */
+  int max_sweeps;            /* default 10, 1..1000: corrections of one position stage of rattle */
+  int fix_start;             /* default 1: vin_sim moves an inconsistent start onto the constraints;
+                                0: takes it as it is (drift studies) */
+  vin_projection_options projector; /* metric, solver (projector.kkt.solver), redundancy */
+} vin_options;
+VIN_API vin_options vin_options_default(void);
+
+/** A state; arrays belong to the caller. lambda: multipliers at the end of the last step. */
+typedef struct vin_state {
+  double t;
+  double *p, *v;  /* n */
+  double *lambda; /* m */
+} vin_state;
+
+typedef struct vin_stats {
+  int64_t steps;    /* steps that succeeded */
+  int64_t failures; /* steps that failed */
+  int64_t sweeps;   /* corrections in rattle's position stage, Newton steps in projections */
+  int64_t force_evaluations, jacobian_evaluations, constraint_evaluations;
+  vin_solver_stats solver; /* symbolic, numeric, solves, ... */
+} vin_stats;
+
+typedef struct vin_integrator vin_integrator;
+
+/** Everything is allocated here. Keeps the system. VIN_ERR_UNSUPPORTED: the method does not fit the
+ *  system (rattle with a mass matrix that is not declared constant). */
+VIN_API vin_status vin_integrator_create(vin_integrator **integrator, const vin_context *context,
+                                         vin_system *system, const vin_options *options);
+VIN_API void vin_integrator_destroy(vin_integrator *integrator);
+VIN_API const char *vin_integrator_error(const vin_integrator *integrator);
+
+/** One step of length h (any sign, not 0) from `from` to `to` (no array may serve twice). `from`
+ *  is never written, and its lambda not read; on failure `to` is undefined. When `from` equals
+ *  the last result bit for bit, work and predictor of the last step are reused.
+ *  VIN_STEP_FAILED: no convergence, a singular matrix, or a projection that takes most of the
+ *  step back: try a smaller h; VIN_RETRY: a callback asks for that; VIN_ERR_*. */
+VIN_API vin_status vin_integrator_step(vin_integrator *integrator, const vin_state *from, double h,
+                                       vin_state *to);
+
+VIN_API vin_stats vin_integrator_get_stats(const vin_integrator *integrator);
+/** Projection and acceleration solves that share the integrator's analysis. */
+VIN_API vin_projector *vin_integrator_projector(vin_integrator *integrator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

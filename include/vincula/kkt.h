@@ -1,0 +1,118 @@
+/* vincula/kkt.h - saddle-point (KKT) systems with a fixed pattern:
+ *
+ *     [ H   J' ] [ x      ]   [ f ]      H  n x n symmetric (mass, weight, iteration matrix)
+ *     [ J  -C  ] [ lambda ] = [ g ]      J  m x n (constraint Jacobian),  C  m x m symmetric
+ *
+ * Works alone, for a code that owns M and J:
+ *     vin_kkt_create(&kkt, NULL, n, m, mass_triplets, jacobian_triplets, NULL);   once
+ *     vin_kkt_factor(kkt, mass_values, jacobian_values, NULL);                    each step
+ *     vin_kkt_solve(kkt, 1, force, minus_a, acceleration, lambda);                each step
+ */
+#ifndef VINCULA_KKT_H
+#define VINCULA_KKT_H
+
+#include "vincula/linsys.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct vin_kkt vin_kkt;
+
+/** What to do with a constraint row that depends on the others. */
+typedef enum vin_redundancy {
+  /* when the row is consistent, its multiplier becomes zero (x is unaffected), and it is named and
+   * counted; contradictory rows are VIN_SINGULAR */
+  VIN_REDUNDANCY_DROP,
+  /* VIN_SINGULAR, naming the rows */
+  VIN_REDUNDANCY_REFUSE
+} vin_redundancy;
+
+typedef struct vin_kkt_options {
+  size_t struct_size;        /* sizeof(vin_kkt_options) */
+  vin_solver solver;         /* default VIN_SOLVER_AUTO */
+  vin_redundancy redundancy; /* default VIN_REDUNDANCY_DROP */
+  vin_triplets compliance;   /* pattern of C, lower triangle; default empty: C = 0 */
+  /* n: block number of each coordinate (a node, a body), any numbers; NULL: found */
+  const vin_int *coordinate_block;
+  /* m: block number of each constraint (a joint); NULL: found from the pattern */
+  const vin_int *constraint_block;
+  /* |d| / S_kk below it marks a dependent row, default 1e-11: dependent rows reach <= 1e-13 on the
+   * manifold, independent ones stay above 5e-4. Where a dropped row turns out to contradict the
+   * others, AUTO lets UMFPACK decide. */
+  double pivot_threshold;
+  /* largest residual of a force row relative to the sum of the magnitudes of its terms, default
+   * 1e-10; the same for constraint rows */
+  double force_tolerance;
+  double constraint_tolerance;
+  /* the same for dropped rows, default 1e-8: with a larger residual the rows contradict each
+   * other */
+  double contradiction_tolerance;
+  int max_refinements; /* default 3, 0..20 */
+  /* for messages; NULL: "constraint 7" */
+  void (*constraint_name)(void *user, vin_int row, char *text, size_t size);
+  void *name_user;
+} vin_kkt_options;
+VIN_API vin_kkt_options vin_kkt_options_default(void);
+
+/** What is known of the present factorisation and the last solve. */
+typedef struct vin_kkt_info {
+  vin_solver solver;       /* that made the present factorisation */
+  int64_t nnz_factor;      /* entries of the factor */
+  double flops;            /* of one factorisation, predicted (0: unknown) */
+  int64_t bytes;           /* held by the whole object */
+  vin_int negative_pivots; /* m - dropped for a regular system; -1: unknown (UMFPACK) */
+  vin_int dropped;         /* dependent constraint rows */
+  double min_pivot_ratio;  /* smallest |d|/S_kk among rows kept; -1: unknown */
+  double rcond;            /* UMFPACK's estimate, -1: unknown */
+  double force_residual, constraint_residual; /* of the last solve, scaled as the tolerances */
+  int refinements;                            /* in the last solve */
+} vin_kkt_info;
+
+/** Counters since creation: the three levels of reuse, and what went wrong. */
+typedef struct vin_solver_stats {
+  int64_t symbolic;    /* analyses (1 per pattern and solver) */
+  int64_t numeric;     /* factorisations */
+  int64_t solves;      /* right-hand sides solved */
+  int64_t refinements; /* refinement sweeps */
+  int64_t fallbacks;   /* factorisations handed to the next solver after a failed verdict */
+  int64_t dropped;     /* factorisations in which a dependent row was dropped */
+} vin_solver_stats;
+
+/** Analyses the pattern: h is the lower triangle of H, j is J. A diagonal entry that h does not
+ *  declare is added (as zero). n >= 1, m >= 0. See vin_linsys_create() for the errors. */
+VIN_API vin_status vin_kkt_create(vin_kkt **kkt, const vin_context *context, vin_int n, vin_int m,
+                                  vin_triplets h, vin_triplets j, const vin_kkt_options *options);
+VIN_API void vin_kkt_destroy(vin_kkt *kkt);
+VIN_API const char *vin_kkt_error(const vin_kkt *kkt);
+
+/** Factorises. Values in declared order; NULL keeps the ones of the last call (a constant mass
+ *  matrix is handed over once; c is NULL when no compliance was declared).
+ *  VIN_ERR_BAD_INPUT: NaN or infinite, says where. VIN_SINGULAR: see vin_redundancy; the text names
+ *  the rows, also in vin_kkt_dropped(). After a failure solve() returns VIN_ERR_BAD_STATE. */
+VIN_API vin_status vin_kkt_factor(vin_kkt *kkt, const double *h, const double *j, const double *c);
+
+/** Solves for count right-hand sides: f is n x count, g is m x count, column by column; results go
+ *  to x (n x count) and lambda (m x count), which may be f and g. Each is refined against the true
+ *  matrix and verified; force rows and constraint rows are judged by their own scale.
+ *  VIN_SINGULAR: the residual stays too large or a dropped row is contradicted; x, lambda
+ *  unchanged. */
+VIN_API vin_status vin_kkt_solve(vin_kkt *kkt, vin_int count, const double *f, const double *g,
+                                 double *x, double *lambda);
+
+VIN_API vin_kkt_info vin_kkt_get_info(const vin_kkt *kkt);
+VIN_API vin_solver_stats vin_kkt_get_stats(const vin_kkt *kkt);
+
+/** Constraint rows dropped (or refused) as dependent in the last factorisation, ascending. */
+VIN_API vin_int vin_kkt_dropped(const vin_kkt *kkt, const vin_int **rows);
+
+/** One paragraph: sizes, blocks, solver, ordering and why, predicted flops and bytes. */
+VIN_API const char *vin_kkt_describe(const vin_kkt *kkt);
+
+/** Writes the assembled system (lower triangle of [H J'; J -C], last values) as Matrix Market. */
+VIN_API vin_status vin_kkt_write(vin_kkt *kkt, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

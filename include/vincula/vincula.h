@@ -1,0 +1,15 @@
+/* vincula/vincula.h - everything. */
+#ifndef VINCULA_VINCULA_H
+#define VINCULA_VINCULA_H
+
+#include "vincula/base.h"
+#include "vincula/sparse.h"
+#include "vincula/linsys.h"
+#include "vincula/kkt.h"
+#include "vincula/system.h"
+#include "vincula/project.h"
+#include "vincula/integrate.h"
+#include "vincula/model.h"
+#include "vincula/sim.h"
+
+#endif

@@ -1,0 +1,277 @@
+/* RATTLE in increment form: order 2, symplectic, both constraint levels at rounding.
+ *
+ * With K(p) = [M J'; J 0], w the velocity at half step and f0, f1 the forces at both ends:
+ *     position stage   K(p0) [ z; k_p ] = [ h/2 f0;  s ],  w = v0 + z,  p1 = p0 + h w,
+ *                      frozen Newton s <- s - Phi(p1, t1) / h  until Phi(p1, t1) = 0
+ *     velocity stage   K(p1) [ d; k_v ] = [ h/2 f1; -(J1 w + Phi_t) ],  v1 = w + d,
+ *                      lambda = 2/h k_v
+ * K(p1) is the matrix of this velocity stage and of the next position stage, and both have the
+ * same upper right-hand side: one factorisation a step, and one solve with two right-hand sides,
+ * the second with s extrapolated from the last steps. No product with M appears, and the
+ * residual that p1 is left with enters the next s, so that nothing accumulates. Forces that
+ * depend on v are taken at (p0, v0) in the first kick and, iterated, at (p1, v1) in the second:
+ * the two are adjoint, order 2 stays. */
+#include "integrate/integrate.h"
+
+#include "kkt/kkt.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* A sweep that gains less than this ends the iteration: at the rounding floor it has arrived, above
+ * FLOOR_FACTOR times the floor it failed. */
+#define LEAST_GAIN 2.0
+#define FLOOR_FACTOR 16.0
+/* Sweeps over a force that depends on v; contraction is h/2 |M^-1 df/dv|. */
+#define FORCE_SWEEPS 50
+/* Hidden constraint after the velocity stage, relative to its terms, and relative to what the
+ * largest velocity would give (a row whose own terms vanish still sees the rounding of the
+ * others): above both, one refinement; above HIDDEN_SLACK times both after that, the stage
+ * failed. */
+#define HIDDEN_TOLERANCE 1e-12
+#define HIDDEN_ROUNDING (16 * DBL_EPSILON)
+#define HIDDEN_SLACK 1e4
+
+static vin_status plain_solve(vin_integrator *self, vin_int count) {
+  vin_kkt *kkt = self->projector->kkt;
+  vin_status status = vini_kkt_solve_plain(kkt, count, self->z);
+  if (status != VIN_OK) vini_fail(&self->projector->object, status, "%s", vin_kkt_error(kkt));
+  return status;
+}
+
+static vin_status eval_force(vin_integrator *self, double t, const double *p, const double *v,
+                             double *f) {
+  self->stats.force_evaluations++;
+  return vini_eval_force(self->system, &self->projector->object, t, p, v, f);
+}
+
+/* Factorisation, force and right-hand side s at a start that is not the end of the last step:
+ * Phi(p1) = Phi0 + h (J0 w + Phi_t) + h^2/2 a + ... gives s = -h/2 a to begin with. */
+static vin_status prepare(vin_integrator *self, const vin_state *from, double h) {
+  vin_projector *projector = self->projector;
+  self->s_count = 0;
+  VINI_TRY(vini_projector_factor(projector, from->t, from->p, from->v));
+  VINI_TRY(eval_force(self, from->t, from->p, from->v, self->f));
+  VINI_TRY(vini_eval_curvature(self->system, &projector->object, from->t, from->p, from->v, self->s,
+                               projector->curvature_work));
+  for (vin_int c = 0; c < self->m; c++) self->s[c] *= -0.5 * h;
+  return VIN_OK;
+}
+
+/* self->next := z of K(p0) [z; k] = [h/2 f0; s] */
+static vin_status solve_increment(vin_integrator *self, double h) {
+  vin_int n = self->n, m = self->m;
+  for (vin_int i = 0; i < n; i++) self->z[i] = 0.5 * h * self->f[i];
+  if (m > 0) memcpy(self->z + n, self->s, (size_t)m * sizeof(double));
+  VINI_TRY(plain_solve(self, 1));
+  memcpy(self->next, self->z, (size_t)n * sizeof(double));
+  return VIN_OK;
+}
+
+/* Brings self->next and the factorisation to (p0, h). */
+static vin_status begin(vin_integrator *self, const vin_state *from, double h, bool continues) {
+  if (!continues) {
+    VINI_TRY(prepare(self, from, h));
+    return solve_increment(self, h);
+  }
+  bool kept = vini_integrator_factor_fits(self);
+  if (!kept) VINI_TRY(vini_projector_factor(self->projector, from->t, from->p, from->v));
+  if (h == self->last_h) return VIN_OK; /* predicted with the last velocity stage */
+  /* s grows like h; the extrapolation starts anew */
+  for (vin_int c = 0; c < self->m; c++) self->s[c] = self->s_past[0][c] * (h / self->last_h);
+  self->s_count = 0;
+  return solve_increment(self, h);
+}
+
+/* max over rows of |Phi_c| / limit_c, where limit_c = max(tolerance, rounding floor). */
+static double excess(const vin_integrator *self, const double *phi, const double *floor) {
+  double worst = 0;
+  for (vin_int c = 0; c < self->m; c++) {
+    double e = fabs(phi[c]) / vini_max(self->options.position_tolerance, floor[c]);
+    if (phi[c] != 0 && !(e <= worst)) worst = e; /* both limits may be 0 */
+  }
+  return worst;
+}
+
+static vin_status diverges(vin_integrator *self, int sweeps, double gain) {
+  return vini_fail(
+      &self->projector->object, VIN_STEP_FAILED,
+      "rattle's position stage does not converge (%d sweeps, last residual ratio %.2g): "
+      "take a smaller step",
+      sweeps, gain);
+}
+
+static void positions(const vin_integrator *self, const vin_state *from, double h, double *p1) {
+  for (vin_int i = 0; i < self->n; i++) p1[i] = from->p[i] + h * (from->v[i] + self->next[i]);
+}
+
+/* One frozen Newton correction: K(p0) [dz; dk] = [0; -Phi/h]. */
+static vin_status sweep(vin_integrator *self, const double *phi, double h) {
+  vin_int n = self->n;
+  memset(self->z, 0, (size_t)n * sizeof(double));
+  for (vin_int c = 0; c < self->m; c++) {
+    double ds = -phi[c] / h;
+    self->z[n + c] = ds;
+    self->s[c] += ds;
+  }
+  VINI_TRY(plain_solve(self, 1));
+  for (vin_int i = 0; i < n; i++) self->next[i] += self->z[i];
+  self->stats.sweeps++;
+  return VIN_OK;
+}
+
+static vin_status position_stage(vin_integrator *self, const vin_state *from, double h,
+                                 double *p1) {
+  double *phi = self->wm[0], *floor = self->wm[1], last = HUGE_VAL;
+  bool floor_known = false;
+  int slow = 0;
+  memset(floor, 0, (size_t)self->m * sizeof *floor);
+  for (int sweeps = 0;; sweeps++) {
+    positions(self, from, h, p1);
+    self->stats.constraint_evaluations++;
+    VINI_TRY(vini_eval_constraint(self->system, &self->projector->object, from->t + h, p1, phi));
+    double e = excess(self, phi, floor);
+    if (e > 1 && !floor_known) { /* seldom needed on small models, so not computed in advance */
+      vini_projector_floor(self->projector, from->p, floor);
+      floor_known = true;
+      e = excess(self, phi, floor);
+    }
+    if (e <= 1) return VIN_OK;
+    if (!(e < HUGE_VAL)) return diverges(self, sweeps, e / last);
+    bool gains = e * LEAST_GAIN <= last;
+    if (!gains && e <= FLOOR_FACTOR) return VIN_OK;
+    slow = gains ? 0 : slow + 1;
+    if (slow >= 2 || sweeps >= self->options.max_sweeps) return diverges(self, sweeps, e / last);
+    last = e;
+    VINI_TRY(sweep(self, phi, h));
+  }
+}
+
+/* Keeps the converged s and writes the prediction for the next step into self->s: the quadratic
+ * through the last three, constant before that. */
+static void predict(vin_integrator *self) {
+  double *newest = self->s_past[2];
+  self->s_past[2] = self->s_past[1];
+  self->s_past[1] = self->s_past[0];
+  self->s_past[0] = newest;
+  size_t bytes = (size_t)self->m * sizeof(double);
+  memcpy(newest, self->s, bytes);
+  if (self->s_count < 3) self->s_count++;
+  if (self->s_count < 3) return;
+  const double *s0 = self->s_past[0], *s1 = self->s_past[1], *s2 = self->s_past[2];
+  for (vin_int c = 0; c < self->m; c++) self->s[c] = 3 * (s0[c] - s1[c]) + s2[c];
+}
+
+/* h/2 f1 on top of both right-hand sides; below, -(J1 w + Phi_t) and the predicted s. */
+static vin_status load_both(vin_integrator *self, double t1, const double *p1, const double *w,
+                            double h) {
+  vin_int n = self->n, m = self->m;
+  double *first = self->z, *second = self->z + n + m, *rate = self->wm[0];
+  for (vin_int i = 0; i < n; i++) first[i] = second[i] = 0.5 * h * self->f[i];
+  VINI_TRY(vini_eval_constraint_rate(self->system, &self->projector->object, t1, p1, rate));
+  vini_projector_add_jacobian(self->projector, 1, w, rate);
+  for (vin_int c = 0; c < m; c++) {
+    first[n + c] = -rate[c];
+    second[n + c] = self->s[c];
+  }
+  return VIN_OK;
+}
+
+/* h := J1 v1 + Phi_t; returns the largest |h_c| in units of its limit. */
+static vin_status hidden_excess(vin_integrator *self, double t1, const double *p1, const double *v1,
+                                double *h, double *worst) {
+  vin_projector *projector = self->projector;
+  const vin_triplets *j = &projector->jacobian;
+  const double *value = projector->jacobian_values;
+  double *scale = self->wm[1], rounding = HIDDEN_ROUNDING * vini_max_abs(v1, self->n);
+  VINI_TRY(vini_eval_constraint_rate(self->system, &projector->object, t1, p1, h));
+  for (vin_int c = 0; c < self->m; c++) scale[c] = HIDDEN_TOLERANCE * fabs(h[c]);
+  for (vin_int k = 0; k < j->count; k++) {
+    double term = value[k] * v1[j->col[k]];
+    h[j->row[k]] += term;
+    scale[j->row[k]] += vini_max(HIDDEN_TOLERANCE * fabs(term), rounding * fabs(value[k]));
+  }
+  *worst = 0;
+  for (vin_int c = 0; c < self->m; c++) {
+    double e = fabs(h[c]) / vini_max(scale[c], self->options.velocity_tolerance);
+    if (h[c] != 0 && !(e <= *worst)) *worst = e; /* both limits may be 0 */
+  }
+  return VIN_OK;
+}
+
+/* J1 v1 + Phi_t = 0 is verified, and refined once where rounding or a weak pivot left something. */
+static vin_status verify_velocity(vin_integrator *self, double t1, const double *p1, double *v1) {
+  double *h = self->wm[0], worst;
+  for (int attempt = 0;; attempt++) {
+    VINI_TRY(hidden_excess(self, t1, p1, v1, h, &worst));
+    if (worst <= (attempt > 0 ? HIDDEN_SLACK : 1)) return VIN_OK;
+    if (attempt > 0) {
+      return vini_fail(&self->projector->object, VIN_STEP_FAILED,
+                       "rattle's velocity stage leaves %.2g of the hidden constraint",
+                       vini_max_abs(h, self->m));
+    }
+    memset(self->z, 0, (size_t)self->n * sizeof(double));
+    for (vin_int c = 0; c < self->m; c++) self->z[self->n + c] = -h[c];
+    VINI_TRY(plain_solve(self, 1));
+    for (vin_int i = 0; i < self->n; i++) v1[i] += self->z[i];
+  }
+}
+
+/* f(p1, v1): sweeps K(p1) [dv; dk] = [h/2 (f_new - f_old); 0] on both right-hand sides at once. */
+static vin_status iterate_force(vin_integrator *self, double t1, double h, vin_state *to) {
+  vin_int n = self->n, m = self->m;
+  double *f_new = self->vdot, last = HUGE_VAL;
+  for (int k = 0; k < FORCE_SWEEPS; k++) {
+    VINI_TRY(eval_force(self, t1, to->p, to->v, f_new));
+    for (vin_int i = 0; i < n; i++) self->z[i] = 0.5 * h * (f_new[i] - self->f[i]);
+    memset(self->z + n, 0, (size_t)m * sizeof(double));
+    memcpy(self->f, f_new, (size_t)n * sizeof(double));
+    VINI_TRY(plain_solve(self, 1));
+    double change = vini_max_abs(self->z, n);
+    for (vin_int i = 0; i < n; i++) {
+      to->v[i] += self->z[i];
+      self->next[i] += self->z[i];
+    }
+    for (vin_int c = 0; c < m; c++) to->lambda[c] += 2 / h * self->z[n + c];
+    if (change <= 2 * DBL_EPSILON * vini_max_abs(to->v, n)) return VIN_OK;
+    if (k > 1 && !(change < last)) break;
+    last = change;
+  }
+  if (last <= 1e-12 * vini_max_abs(to->v, n)) return VIN_OK; /* stagnates at rounding */
+  return vini_fail(
+      &self->projector->object, VIN_STEP_FAILED,
+      "the velocity dependent force does not settle within the step (last change %.2g): "
+      "take a smaller step",
+      last);
+}
+
+static vin_status velocity_stage(vin_integrator *self, const vin_state *from, double h,
+                                 vin_state *to) {
+  vin_int n = self->n, m = self->m;
+  double t1 = from->t + h, *w = self->wn[0];
+  bool velocity_free = (self->system->desc.flags & VIN_FORCE_VELOCITY_FREE) != 0;
+  for (vin_int i = 0; i < n; i++) w[i] = from->v[i] + self->next[i];
+  VINI_TRY(vini_projector_factor(self->projector, t1, to->p, w));
+  VINI_TRY(eval_force(self, t1, to->p, w, self->f));
+  predict(self);
+  VINI_TRY(load_both(self, t1, to->p, w, h));
+  VINI_TRY(plain_solve(self, 2));
+  const double *d = self->z, *next = self->z + n + m;
+  for (vin_int i = 0; i < n; i++) to->v[i] = w[i] + d[i];
+  for (vin_int c = 0; c < m; c++) to->lambda[c] = 2 / h * d[n + c];
+  memcpy(self->next, next, (size_t)n * sizeof(double));
+  if (!velocity_free) VINI_TRY(iterate_force(self, t1, h, to));
+  return m > 0 ? verify_velocity(self, t1, to->p, to->v) : VIN_OK;
+}
+
+vin_status vini_rattle_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                            bool continues) {
+  vin_status status = begin(self, from, h, continues);
+  if (status == VIN_OK) status = position_stage(self, from, h, to->p);
+  if (status == VIN_OK) status = velocity_stage(self, from, h, to);
+  if (status != VIN_OK) return vini_step_failure(self, status, from->t, h);
+  self->last_h = h;
+  self->factor_fits = true;
+  return VIN_OK;
+}

@@ -1,0 +1,58 @@
+/* kkt - internal side. */
+#ifndef VINI_KKT_H
+#define VINI_KKT_H
+
+#include "base/base.h"
+#include "kkt/plan.h"
+#include "linsys/linsys.h"
+#include "sparse/sparse.h"
+#include "vincula/kkt.h"
+
+/* One part of K: a range of triplets with its state. */
+typedef struct vini_part {
+  const char *name; /* for messages: "H", "J", "C" */
+  vin_int first;    /* of its triplets in K's pattern */
+  vin_int count;
+  bool distinct; /* no two of its triplets share a place: values are stored, not added */
+  bool known;    /* values have been given */
+} vini_part;
+
+struct vin_kkt {
+  vini_object object;
+  vin_kkt_options options;
+  vin_int n, m;
+  vin_sparse *k; /* symmetric lower, n + m: [H J'; J -C], every diagonal entry declared */
+  vini_part h, j, c;
+  vini_plan plan;
+  vini_backend *primary;    /* of options.solver (AUTO: ldlt) */
+  vini_backend *fallback;   /* umfpack, made when first needed (AUTO only) */
+  vini_backend *rank;       /* ldlt that finds dependent rows; primary itself where that is ldlt */
+  vini_backend *active;     /* that made the present factorisation; NULL: there is none */
+  unsigned char *droppable; /* n + m: the multipliers */
+  unsigned char *dropped;   /* m */
+  vin_int *dropped_rows;    /* dropped_count, ascending */
+  vin_int dropped_count;
+  double *pivot, *pivot_scale; /* n + m */
+  double *b, *z, *r, *s;       /* columns x (n + m), columns x (n + m), n + m, n + m */
+  vin_int columns;
+  double *stash; /* values of K that a modified factorisation replaced */
+  double force_residual, constraint_residual, min_pivot_ratio;
+  int refinements;
+  vin_solver_stats stats;
+  char description[640];
+};
+
+/* factor.c: factorises the present values of K and judges the factorisation. */
+vin_status vini_kkt_factor_values(vin_kkt *kkt);
+/* Hands the present values to UMFPACK after a failed verdict. VIN_ERR_UNSUPPORTED: there is
+ * none. */
+vin_status vini_kkt_fall_back(vin_kkt *kkt, const char *reason);
+
+/* In place on count stacked vectors of n + m, without refinement or check, for callers whose own
+ * iteration verifies the result. Dropped multipliers become 0. */
+vin_status vini_kkt_solve_plain(vin_kkt *kkt, vin_int count, double *z);
+
+/* Name of constraint row i for messages. */
+void vini_kkt_constraint_name(const vin_kkt *kkt, vin_int i, char *text, size_t size);
+
+#endif

@@ -1,0 +1,55 @@
+/* kkt - the elimination order of a saddle-point matrix (private to the layer). */
+#ifndef VINI_KKT_PLAN_H
+#define VINI_KKT_PLAN_H
+
+#include "sparse/sparse.h"
+#include "vincula/kkt.h"
+
+typedef struct vini_plan {
+  vin_int *order; /* n + m: k-th unknown eliminated; unknown n + i is multiplier i */
+  vin_int coordinate_blocks, constraint_blocks, hubs;
+  const char *method; /* "AMD", "METIS" */
+  int64_t nnz;        /* predicted entries of L below the diagonal */
+  double flops;       /* predicted, one factorisation */
+} vini_plan;
+
+/* Schur-type order of K = [H J'; J -C] (symmetric lower, n + m): the graph of constraint blocks
+ * is ordered, and each coordinate block is inserted just before the first constraint that
+ * touches it. Every leading block is then [M_D J'; J 0] with J of full row rank, so that the
+ * LDL' without pivoting exists and has exactly m negative pivots, for any symmetric positive
+ * definite M. Coordinate blocks with very many constraints (hubs) come last instead, because
+ * they would make the multipliers' part dense, and after them the constraints whose pattern is
+ * dependent without the hubs. The others may still be dependent there by their values; the
+ * verdict guards that case.
+ * coordinate_block, constraint_block: as in vin_kkt_options. Near linear in the entries. */
+vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_sparse *k, vin_int n,
+                            vin_int m, const vin_int *coordinate_block,
+                            const vin_int *constraint_block);
+void vini_plan_destroy(vini_plan *plan, const vin_context *context);
+
+/* Private to plan.c, hubs.c and blocks.c: which unknowns belong together. */
+typedef struct vini_blocks {
+  vin_int n, m;
+  vin_int nb, mb;                              /* coordinate and constraint blocks */
+  vin_int *of_coordinate;                      /* n */
+  vin_int *of_constraint;                      /* m */
+  vin_int *coordinate_start, *coordinate_list; /* nb + 1, n: coordinates of a block */
+  vin_int *constraint_start, *constraint_list; /* mb + 1, m: constraints of a block */
+  vin_int *touch_start, *touch; /* nb + 1: constraint blocks on a coordinate block, distinct */
+  vin_int *lean_start, *lean;   /* mb + 1: coordinate blocks that a constraint block touches */
+} vini_blocks;
+
+vin_status vini_blocks_create(vini_blocks *blocks, vini_object *object, const vin_sparse *k,
+                              vin_int n, vin_int m, const vin_int *coordinate_block,
+                              const vin_int *constraint_block);
+/* hubs.c. hub (nb): blocks that come last; late (mb): constraint blocks that come after them. */
+vin_status vini_find_hubs(vini_object *object, const vini_blocks *blocks, const vin_sparse *k,
+                          bool *hub, bool *late, vin_int *hubs);
+
+/* Chains and trees of blocks: *is_tree, and the constraint blocks (mb) from the leaves to a root, which
+ * fills in nothing but what a massive rod brings. Linear time. */
+vin_status vini_tree_order(vini_object *object, const vini_blocks *blocks, const vin_sparse *k,
+                           vin_int *constraint_order, bool *is_tree);
+void vini_blocks_destroy(vini_blocks *blocks, const vin_context *context);
+
+#endif

@@ -1,0 +1,243 @@
+/* Solution, refinement against the true matrix, verification. */
+#include "kkt/kkt.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Row-wise backward errors of one solution: largest among force and constraint rows. */
+typedef struct verdict {
+  double force, constraint, contradiction;
+  vin_int worst_force, worst_constraint, worst_contradiction;
+} verdict;
+
+/* z := K^-1 z with the present factorisation; dropped multipliers become 0. */
+static vin_status apply_inverse(vin_kkt *kkt, vin_int count, double *z) {
+  size_t size = (size_t)kkt->n + (size_t)kkt->m;
+  for (vin_int d = 0; d < kkt->dropped_count; d++) {
+    for (vin_int column = 0; column < count; column++) {
+      z[(size_t)column * size + (size_t)kkt->n + (size_t)kkt->dropped_rows[d]] = 0;
+    }
+  }
+  return kkt->active->table->solve(kkt->active, count, z);
+}
+
+vin_status vini_kkt_solve_plain(vin_kkt *kkt, vin_int count, double *z) {
+  if (kkt->active == NULL) {
+    return vini_fail(&kkt->object, VIN_ERR_BAD_STATE, "there is no factorisation to solve with");
+  }
+  kkt->stats.solves += count;
+  return apply_inverse(kkt, count, z);
+}
+
+/* r := b - K z,  s := |K| |z| + |b|, in one pass over the lower triangle. */
+static void residual(const vin_kkt *kkt, const double *b, const double *z, double *r, double *s) {
+  const vin_sparse *k = kkt->k;
+  vin_int size = kkt->n + kkt->m;
+  for (vin_int i = 0; i < size; i++) {
+    r[i] = b[i];
+    s[i] = fabs(b[i]);
+  }
+  for (vin_int j = 0; j < size; j++) {
+    double zj = z[j], dot = 0, scale = 0;
+    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
+      vin_int i = k->row[at];
+      double value = k->value[at], right = value * zj;
+      if (i == j) {
+        dot += right;
+        scale += fabs(right);
+        continue;
+      }
+      double left = value * z[i];
+      r[i] -= right;
+      s[i] += fabs(right);
+      dot += left;
+      scale += fabs(left);
+    }
+    r[j] -= dot;
+    s[j] += scale;
+  }
+}
+
+/* Where a row's own terms all vanish (a chain at rest has no horizontal force), its residual is
+ * judged by what the row could hold: its largest entries times the largest acceleration and
+ * multiplier. */
+static void widen_scales(const vin_kkt *kkt, const double *z, double *s) {
+  const vin_sparse *k = kkt->k;
+  double a = vini_max_abs(z, kkt->n), lambda = vini_max_abs(z + kkt->n, kkt->m);
+  for (vin_int j = 0; j < kkt->n + kkt->m; j++) {
+    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
+      vin_int i = k->row[at];
+      double value = fabs(k->value[at]);
+      s[i] = vini_max(s[i], value * (j < kkt->n ? a : lambda));
+      s[j] = vini_max(s[j], value * (i < kkt->n ? a : lambda));
+    }
+  }
+}
+
+static verdict judge_rows(const vin_kkt *kkt, const double *r, const double *s) {
+  verdict v = {.worst_force = -1, .worst_constraint = -1, .worst_contradiction = -1};
+  for (vin_int i = 0; i < kkt->n; i++) {
+    double error = fabs(r[i]);
+    if (error <= v.force * s[i]) continue;
+    v.force = error < HUGE_VAL && s[i] > 0 ? error / s[i] : HUGE_VAL; /* NaN: worst of all */
+    v.worst_force = i;
+  }
+  for (vin_int i = 0; i < kkt->m; i++) {
+    double error = fabs(r[kkt->n + i]), scale = s[kkt->n + i];
+    if (kkt->dropped_count > 0 && kkt->dropped[i]) {
+      if (error <= v.contradiction * scale) continue;
+      v.contradiction = error < HUGE_VAL && scale > 0 ? error / scale : HUGE_VAL;
+      v.worst_contradiction = i;
+      continue;
+    }
+    if (error <= v.constraint * scale) continue;
+    v.constraint = error < HUGE_VAL && scale > 0 ? error / scale : HUGE_VAL;
+    v.worst_constraint = i;
+  }
+  return v;
+}
+
+static bool passes(const vin_kkt *kkt, const verdict *v) {
+  return v->force <= kkt->options.force_tolerance &&
+         v->constraint <= kkt->options.constraint_tolerance;
+}
+
+static verdict judge(vin_kkt *kkt, const double *b, const double *z) {
+  residual(kkt, b, z, kkt->r, kkt->s);
+  verdict v = judge_rows(kkt, kkt->r, kkt->s);
+  if (passes(kkt, &v) && v.contradiction <= kkt->options.contradiction_tolerance) return v;
+  widen_scales(kkt, z, kkt->s);
+  return judge_rows(kkt, kkt->r, kkt->s);
+}
+
+static vin_status refuse(vin_kkt *kkt, const verdict *v) {
+  char name[96];
+  if (v->constraint > kkt->options.constraint_tolerance || !(v->force >= 0)) {
+    vini_kkt_constraint_name(kkt, vini_max_int(v->worst_constraint, 0), name, sizeof name);
+    return vini_fail(
+        &kkt->object, VIN_SINGULAR,
+        "the solution misses %s by %.3g of its scale (limit %.1g) after %d refinements", name,
+        v->constraint, kkt->options.constraint_tolerance, kkt->refinements);
+  }
+  return vini_fail(&kkt->object, VIN_SINGULAR,
+                   "the solution misses force row %d by %.3g of its scale (limit %.1g) after %d "
+                   "refinements",
+                   (int)v->worst_force, v->force, kkt->options.force_tolerance, kkt->refinements);
+}
+
+/* Refines one column until it passes. */
+static vin_status refine(vin_kkt *kkt, const double *b, double *z) {
+  verdict v = judge(kkt, b, z);
+  int sweep = 0;
+  vin_int size = kkt->n + kkt->m;
+  for (; sweep < kkt->options.max_refinements && !passes(kkt, &v); sweep++) {
+    VINI_TRY(apply_inverse(kkt, 1, kkt->r));
+    kkt->stats.refinements++;
+    for (vin_int i = 0; i < size; i++) z[i] += kkt->r[i];
+    v = judge(kkt, b, z);
+  }
+  kkt->refinements = vini_max_int(kkt->refinements, sweep);
+  kkt->force_residual = vini_max(kkt->force_residual, v.force);
+  kkt->constraint_residual = vini_max(kkt->constraint_residual, v.constraint);
+  if (!passes(kkt, &v)) return refuse(kkt, &v);
+  if (v.contradiction > kkt->options.contradiction_tolerance) {
+    char name[96];
+    vini_kkt_constraint_name(kkt, v.worst_contradiction, name, sizeof name);
+    return vini_fail(
+        &kkt->object, VIN_SINGULAR,
+        "%s depends on the other constraints and contradicts them by %.3g of its scale", name,
+        v.contradiction);
+  }
+  return VIN_OK;
+}
+
+static vin_status grow(vin_kkt *kkt, vin_int count) {
+  if (count <= kkt->columns) return VIN_OK;
+  const vin_context *context = &kkt->object.context;
+  size_t size = (size_t)kkt->n + (size_t)kkt->m;
+  double *b = NULL, *z = NULL;
+  if (size <= SIZE_MAX / sizeof(double) / (size_t)count) {
+    b = vini_alloc(context, (size_t)count * size, sizeof *b);
+    z = vini_alloc(context, (size_t)count * size, sizeof *z);
+  }
+  if (b == NULL || z == NULL) {
+    vini_free(context, b);
+    vini_free(context, z);
+    return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for %d right-hand sides",
+                     (int)count);
+  }
+  vini_free(context, kkt->b);
+  vini_free(context, kkt->z);
+  kkt->b = b;
+  kkt->z = z;
+  kkt->columns = count;
+  return VIN_OK;
+}
+
+static vin_status load(vin_kkt *kkt, vin_int count, const double *f, const double *g) {
+  size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
+  int64_t bad = vini_first_nonfinite(f, (int64_t)n * count);
+  if (bad >= 0) {
+    return vini_fail(&kkt->object, VIN_ERR_BAD_INPUT,
+                     "force entry %lld of the right-hand side is %g", (long long)bad, f[bad]);
+  }
+  bad = m > 0 ? vini_first_nonfinite(g, (int64_t)m * count) : -1;
+  if (bad >= 0) {
+    return vini_fail(&kkt->object, VIN_ERR_BAD_INPUT,
+                     "constraint entry %lld of the right-hand side is %g", (long long)bad, g[bad]);
+  }
+  VINI_TRY(grow(kkt, count));
+  for (size_t column = 0; column < (size_t)count; column++) {
+    memcpy(kkt->b + column * (n + m), f + column * n, n * sizeof(double));
+    if (m > 0) memcpy(kkt->b + column * (n + m) + n, g + column * m, m * sizeof(double));
+  }
+  return VIN_OK;
+}
+
+/* Solves for the loaded right-hand sides. */
+static vin_status solve_columns(vin_kkt *kkt, vin_int count) {
+  size_t size = (size_t)kkt->n + (size_t)kkt->m;
+  memcpy(kkt->z, kkt->b, (size_t)count * size * sizeof(double));
+  VINI_TRY(apply_inverse(kkt, count, kkt->z));
+  kkt->refinements = 0;
+  kkt->force_residual = kkt->constraint_residual = 0;
+  for (size_t column = 0; column < (size_t)count; column++) {
+    VINI_TRY(refine(kkt, kkt->b + column * size, kkt->z + column * size));
+  }
+  return VIN_OK;
+}
+
+vin_status vin_kkt_solve(vin_kkt *kkt, vin_int count, const double *f, const double *g, double *x,
+                         double *lambda) {
+  VINI_TRY(vini_ready(kkt == NULL ? NULL : &kkt->object));
+  if (kkt->active == NULL) {
+    return vini_fail(&kkt->object, VIN_ERR_BAD_STATE, "solve needs a successful factor first");
+  }
+  if (count < 0 || (count > 0 && (f == NULL || x == NULL))) {
+    return vini_fail(&kkt->object, VIN_ERR_BAD_INPUT, "count is %d or a vector is NULL",
+                     (int)count);
+  }
+  if (count > 0 && kkt->m > 0 && (g == NULL || lambda == NULL)) {
+    return vini_fail(&kkt->object, VIN_ERR_BAD_INPUT, "g or lambda is NULL, but m is %d",
+                     (int)kkt->m);
+  }
+  if (count == 0) return VIN_OK;
+  VINI_TRY(load(kkt, count, f, g));
+  vin_status status = solve_columns(kkt, count);
+  /* also with dropped rows: one that is nearly but not quite dependent is for pivoting to decide */
+  if (status == VIN_SINGULAR && kkt->active == kkt->primary) {
+    char reason[VINI_TEXT_SIZE];
+    memcpy(reason, kkt->object.text, sizeof reason);
+    status = vini_kkt_fall_back(kkt, reason);
+    if (status == VIN_OK) status = solve_columns(kkt, count);
+    if (status == VIN_ERR_UNSUPPORTED) status = vini_fail(&kkt->object, VIN_SINGULAR, "%s", reason);
+  }
+  if (status != VIN_OK) return status;
+  kkt->stats.solves += count;
+  size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
+  for (size_t column = 0; column < (size_t)count; column++) {
+    memcpy(x + column * n, kkt->z + column * (n + m), n * sizeof(double));
+    if (m > 0) memcpy(lambda + column * m, kkt->z + column * (n + m) + n, m * sizeof(double));
+  }
+  return VIN_OK;
+}

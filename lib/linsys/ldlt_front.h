@@ -1,0 +1,53 @@
+/* ldlt_front - the plan of the multifrontal LDL': everything that is known before a value is seen.
+ *
+ * Numbering. "Column k" is a position in the (postordered) elimination order, "unknown" an original
+ * index.
+ *
+ * Fronts. Consecutive columns with (nearly) the same rows below them form a front of `pivots` columns
+ * and `rows` rows below. Its panel of L is stored by columns with leading dimension pivots + rows. It
+ * is worked on as a dense square F of leading dimension ld, the sum rounded up to 4 so that vectors of
+ * four fit, by columns, lower triangle; places 0 .. pivots - 1 are its columns, then come the rows.
+ * What the elimination leaves in the rows' part of F is added to the front of the parent in the tree:
+ * row i goes to place rel[i] there. Behind F stand ld numbers: the magnitudes that were added up to the
+ * pivots, for the verdict on cancellation.
+ *
+ * The squares live in one buffer; their places are assigned at creation, so that memory is reused as
+ * soon as a parent has taken an update, and a chain works in the cache. */
+#ifndef VINI_LDLT_FRONT_H
+#define VINI_LDLT_FRONT_H
+
+#include "linsys/ldlt_tree.h"
+
+typedef struct vini_front {
+  vin_int first, pivots, rows, ld;
+  vin_int row;              /* into plan->row, plan->rel */
+  vin_int entry, entry_end; /* into plan->source, plan->place */
+  vin_int child, sibling;   /* first child, next child of the same parent; -1: none */
+  int64_t panel;            /* into the values of L */
+  int64_t square;           /* into the buffer of squares */
+} vini_front;
+
+typedef struct vini_front_plan {
+  vin_int n, front_count;
+  vini_front *front;
+  vin_int *order;   /* n: unknown of column k */
+  vin_int *row;     /* columns of the rows below, front by front, ascending */
+  vin_int *rel;     /* their places in the parent's front */
+  vin_int *source;  /* entry of the matrix ... */
+  vin_int *place;   /* ... and its place in F (row + column * ld) */
+  int64_t row_count, entry_count;
+  int64_t value_count;  /* numbers of L, all panels */
+  int64_t buffer_count; /* numbers of the buffer of squares */
+  vin_int max_front;    /* largest ld */
+  int64_t nnz;          /* entries of L below the diagonal, without the zeros of merged fronts */
+  double flops;
+} vini_front_plan;
+
+/* order: n, NULL: the natural one. *fits: at least `part` of the columns are in fronts that
+ * `wanted(pivots, rows)` approves of; otherwise the plan is left empty. */
+vin_status vini_front_plan_build(vini_object *object, vini_front_plan *plan, const vin_sparse *matrix,
+                                 const vin_int *order, bool (*wanted)(vin_int pivots, vin_int rows),
+                                 double part, bool *fits);
+void vini_front_plan_clear(const vin_context *context, vini_front_plan *plan);
+
+#endif

@@ -1,0 +1,151 @@
+/* ldlt_fronts - the kernel of ldlt_kernel.c as a backend: life cycle, verdict. */
+#include "linsys/ldlt_kernel.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* The kernel is taken when at least this part of the columns is in fronts that it is made for. */
+#define LEAST_PART 0.9
+
+static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix) {
+  vini_fronts *x = (vini_fronts *)backend;
+  if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
+  x->tally = (vini_tally){.failed = -1, .smallest = DBL_MAX};
+  x->factored = x->eliminate(x, matrix->value);
+  if (x->factored) return VIN_OK;
+  const vin_int column = x->tally.failed;
+  return vini_fail(x->object, VIN_SINGULAR,
+                   "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
+                   (int)x->plan.order[column], x->pivot[column], x->scale[column]);
+}
+
+static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) {
+  vini_fronts *x = (vini_fronts *)backend;
+  if (!x->factored) {
+    return vini_fail(x->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
+  }
+  const size_t n = (size_t)x->plan.n;
+  for (; count >= 2; count -= 2, b += 2 * n) x->substitute_two(x, b, b + n);
+  if (count == 1) x->substitute_one(x, b);
+  return VIN_OK;
+}
+
+static bool fronts_pivots(const vini_backend *backend, double *d, double *scale) {
+  const vini_fronts *x = (const vini_fronts *)backend;
+  if (!x->factored) return false;
+  for (vin_int k = 0; k < x->plan.n; k++) {
+    d[x->plan.order[k]] = x->pivot[k];
+    scale[x->plan.order[k]] = x->scale[k];
+  }
+  return true;
+}
+
+static int64_t bytes_held(const vini_fronts *x) {
+  const vini_front_plan *plan = &x->plan;
+  const int64_t numbers = plan->value_count + plan->buffer_count + 5 * (int64_t)plan->n +
+                          2 * (int64_t)plan->max_front;
+  const int64_t indices = 2 * plan->row_count + 2 * plan->entry_count + plan->n;
+  return (int64_t)sizeof *x + numbers * (int64_t)sizeof(double) +
+         indices * (int64_t)sizeof(vin_int) + 2 * (int64_t)plan->n +
+         plan->front_count * (int64_t)sizeof(vini_front);
+}
+
+static void fronts_info(const vini_backend *backend, vini_factor_info *info) {
+  const vini_fronts *x = (const vini_fronts *)backend;
+  const vini_tally *t = &x->tally;
+  const bool known = x->factored, any = known && t->largest > 0;
+  *info = (vini_factor_info){.nnz_factor = x->plan.nnz,
+                             .flops = x->plan.flops,
+                             .bytes = bytes_held(x),
+                             .negative = known ? t->negative : -1,
+                             .zero = known ? t->dropped : -1,
+                             .rcond = any ? t->smallest / t->largest : -1,
+                             .min_pivot_ratio = any && t->cancellation > 0 ? 1 / t->cancellation : -1};
+}
+
+static const char *fronts_describe(const vini_backend *backend) {
+  (void)backend;
+  return "ldlt, static order without pivoting, unrolled fronts of a chain";
+}
+
+static void fronts_destroy(vini_backend *backend) {
+  vini_fronts *x = (vini_fronts *)backend;
+  if (x == NULL) return;
+  const vin_context context = x->object->context;
+  vini_front_plan_clear(&context, &x->plan);
+  void *owned[] = {x->value, x->buffer,  x->work, x->pivot,     x->scale,
+                   x->y,     x->inverse, x->dropped, x->droppable};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(&context, owned[i]);
+  vini_free(&context, x);
+}
+
+static const vini_backend_vtable fronts_table = {.solver = VIN_SOLVER_LDLT,
+                                                 .factor = fronts_factor,
+                                                 .solve = fronts_solve,
+                                                 .pivots = fronts_pivots,
+                                                 .info = fronts_info,
+                                                 .describe = fronts_describe,
+                                                 .destroy = fronts_destroy};
+
+bool vini_is_fronts(const vini_backend *backend) {
+  return backend->table == &fronts_table;
+}
+
+/* A point of a chain, with massless or massive rods. */
+static bool wanted(vin_int pivots, vin_int rows) {
+  return pivots == 4 && (rows == 1 || rows == 4);
+}
+
+static vin_status allocate(vini_fronts *x) {
+  const vin_context *context = &x->object->context;
+  const vini_front_plan *plan = &x->plan;
+  const size_t n = (size_t)plan->n;
+  x->value = vini_alloc(context, (size_t)plan->value_count, sizeof(double));
+  x->buffer = vini_alloc(context, (size_t)plan->buffer_count, sizeof(double));
+  x->work = vini_alloc(context, 2 * (size_t)plan->max_front, sizeof(double));
+  x->pivot = vini_alloc(context, n, sizeof(double));
+  x->scale = vini_alloc(context, n, sizeof(double));
+  x->inverse = vini_alloc(context, n, sizeof(double));
+  x->y = vini_alloc(context, 2 * n, sizeof(double));
+  x->droppable = vini_alloc(context, n, 1);
+  x->dropped = vini_alloc(context, n, 1);
+  if (x->value == NULL || x->buffer == NULL || x->work == NULL || x->pivot == NULL ||
+      x->scale == NULL || x->inverse == NULL || x->y == NULL || x->droppable == NULL ||
+      x->dropped == NULL) {
+    return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
+                     (long long)plan->value_count);
+  }
+  return VIN_OK;
+}
+
+vin_status vini_fronts_create(vini_backend **backend, vini_object *object, const vin_sparse *matrix,
+                              const vin_int *order) {
+  *backend = NULL;
+  vini_fronts *x = vini_alloc(&object->context, 1, sizeof *x);
+  if (x == NULL) return vini_fail(object, VIN_ERR_NO_MEMORY, "ldlt: no memory");
+  x->backend.table = &fronts_table;
+  x->object = object;
+  bool fits = false;
+  vin_status status =
+      vini_front_plan_build(object, &x->plan, matrix, order, wanted, LEAST_PART, &fits);
+  if (status == VIN_OK && fits) {
+    status = allocate(x);
+    vini_fronts_choose_kernel(x, false);
+    if (status == VIN_OK) *backend = &x->backend;
+  }
+  if (*backend == NULL) fronts_destroy(&x->backend);
+  return status;
+}
+
+void vini_fronts_set_drop(vini_backend *backend, const unsigned char *droppable, double threshold) {
+  vini_fronts *x = (vini_fronts *)backend;
+  for (vin_int k = 0; k < x->plan.n; k++) {
+    x->droppable[k] = droppable != NULL ? droppable[x->plan.order[k]] : 0;
+  }
+  x->threshold = droppable != NULL ? threshold : 0;
+}
+
+const unsigned char *vini_fronts_dropped(const vini_backend *backend) {
+  return ((const vini_fronts *)backend)->dropped;
+}

@@ -1,0 +1,65 @@
+/* ldlt_kernel - factorisation and substitution, compiled for the plain instruction set and, on x86-64,
+ * for AVX2 with fused multiply-add; the processor is asked once, at creation. */
+#include "linsys/ldlt_kernel.h"
+
+#include <float.h>
+#include <math.h>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define VINI_UNROLL _Pragma("GCC unroll 12")
+#else
+#define VINI_UNROLL
+#endif
+
+/* two right-hand sides, aligned as their numbers are */
+typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
+static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d, double scale) {
+  const double size = fabs(d);
+  if (x->droppable[column] && size <= DBL_MAX) {
+    x->dropped[x->plan.order[column]] = 1;
+    t->dropped++;
+    return 0;
+  }
+  if (!(size >= DBL_MIN && size <= DBL_MAX)) { /* 1/d of a subnormal number overflows */
+    if (t->failed < 0) t->failed = column;
+    return 0;
+  }
+  t->negative += d < 0;
+  t->smallest = size < t->smallest ? size : t->smallest;
+  t->largest = size > t->largest ? size : t->largest;
+  t->cancellation = fmax(t->cancellation, scale / size);
+  return 1 / d;
+}
+
+#define KERNEL(name) plain_##name
+#define KERNEL_TARGET
+#define KERNEL_INLINE static inline __attribute__((always_inline))
+#include "linsys/ldlt_kernel_body.h"
+#undef KERNEL
+#undef KERNEL_TARGET
+#undef KERNEL_INLINE
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define VINI_HAVE_AVX2 1
+#define KERNEL(name) avx2_##name
+#define KERNEL_TARGET __attribute__((target("avx2,fma")))
+#define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
+#include "linsys/ldlt_kernel_body.h"
+#endif
+
+void vini_fronts_choose_kernel(vini_fronts *fronts, bool plain) {
+  fronts->eliminate = plain_eliminate;
+  fronts->substitute_one = plain_substitute_one;
+  fronts->substitute_two = plain_substitute_two;
+#ifdef VINI_HAVE_AVX2
+  if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    fronts->eliminate = avx2_eliminate;
+    fronts->substitute_one = avx2_substitute_one;
+    fronts->substitute_two = avx2_substitute_two;
+  }
+#else
+  (void)plain;
+#endif
+}

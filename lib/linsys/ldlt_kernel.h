@@ -1,0 +1,46 @@
+/* ldlt_kernel - the LDL' of chains: fronts of a few known sizes, eliminated by unrolled code. */
+#ifndef VINI_LDLT_KERNEL_H
+#define VINI_LDLT_KERNEL_H
+
+#include "linsys/ldlt_front.h"
+
+/* What is told of the pivots of one factorisation. */
+typedef struct vini_tally {
+  vin_int negative, dropped, failed; /* failed: column whose pivot broke down, -1 */
+  double smallest, largest;          /* |d| */
+  double cancellation;               /* largest scale / |d| */
+} vini_tally;
+
+/* The factorisation. Arrays of n are by columns (elimination order). */
+typedef struct vini_fronts {
+  vini_backend backend;
+  vini_object *object;
+  vini_front_plan plan;
+  double *value;                /* panels of L, and a few numbers that vectors may run over */
+  double *buffer;               /* squares */
+  double *work;                 /* 2 max_front: rows of right-hand sides */
+  double *pivot, *scale;        /* n: d and what was added up to it */
+  double *inverse;              /* n: 1/d, 0 for a dropped column */
+  double *y;                    /* 2 n: right-hand sides in elimination order */
+  unsigned char *droppable;     /* n, by columns */
+  unsigned char *dropped;       /* n, by unknowns */
+  double threshold;             /* |d| < threshold * scale is dropped where droppable */
+  bool factored;
+  vini_tally tally;
+  bool (*eliminate)(struct vini_fronts *fronts, const double *a);
+  void (*substitute_one)(struct vini_fronts *fronts, double *x);
+  void (*substitute_two)(struct vini_fronts *fronts, double *x, double *x2);
+} vini_fronts;
+
+/* Sets the three functions: the version for this processor's vector units, or the plain one. */
+void vini_fronts_choose_kernel(vini_fronts *fronts, bool plain);
+
+/* The backend: *backend stays NULL when the fronts of this matrix are not mostly of a size that the
+ * kernel is made for; the panels of ldlt.c are the faster way then. */
+vin_status vini_fronts_create(vini_backend **backend, vini_object *object, const vin_sparse *matrix,
+                              const vin_int *order);
+bool vini_is_fronts(const vini_backend *backend);
+void vini_fronts_set_drop(vini_backend *backend, const unsigned char *droppable, double threshold);
+const unsigned char *vini_fronts_dropped(const vini_backend *backend);
+
+#endif

@@ -1,0 +1,196 @@
+/* ldlt_kernel_body - the arithmetic of ldlt_kernel.c, included once for every instruction set.
+ * KERNEL(name) gives the version's names, KERNEL_TARGET its function attribute. No include guard on
+ * purpose. */
+
+/* d_k is judged: inverted, dropped (0 is returned), or broken down (tally.failed). */
+KERNEL_INLINE double KERNEL(take_pivot)(vini_fronts *x, vini_tally *t, vin_int column, double d,
+                                        double scale) {
+  const double size = fabs(d), least = x->threshold * scale;
+  x->pivot[column] = d;
+  x->scale[column] = scale;
+  if (__builtin_expect(!(size > (least > DBL_MIN ? least : DBL_MIN) && size <= DBL_MAX), 0)) {
+    return x->inverse[column] = weak_pivot(x, t, column, d, scale);
+  }
+  const double inverse = 1 / d, cancellation = scale * fabs(inverse);
+  t->negative += d < 0;
+  t->smallest = size < t->smallest ? size : t->smallest;
+  t->largest = size > t->largest ? size : t->largest;
+  t->cancellation = cancellation > t->cancellation ? cancellation : t->cancellation;
+  return x->inverse[column] = inverse;
+}
+
+/* F and the magnitudes s behind it := the matrix's entries plus what the children leave. */
+KERNEL_INLINE void KERNEL(assemble)(vini_fronts *x, const vini_front *front, const double *a,
+                                    const int pivots, const int size, const int ld,
+                                    double *restrict f) {
+  const vini_front_plan *plan = &x->plan;
+  double *restrict s = f + (int64_t)ld * ld;
+  VINI_UNROLL
+  for (int j = 0; j < size; j++) {
+    VINI_UNROLL
+    for (int i = j; i < size; i++) f[(int64_t)j * ld + i] = 0;
+  }
+  VINI_UNROLL
+  for (int i = pivots; i < size; i++) s[i] = 0;
+  for (vin_int e = front->entry; e < front->entry_end; e++) f[plan->place[e]] = a[plan->source[e]];
+  VINI_UNROLL
+  for (int k = 0; k < pivots; k++) s[k] = fabs(f[k + (int64_t)k * ld]);
+  for (vin_int c = front->child; c >= 0; c = plan->front[c].sibling) {
+    const vini_front *child = &plan->front[c];
+    const int rows = child->rows, child_ld = child->ld;
+    const double *u = x->buffer + child->square + (int64_t)(child_ld + 1) * child->pivots;
+    const double *cs = x->buffer + child->square + (int64_t)child_ld * child_ld + child->pivots;
+    const vin_int *rel = plan->rel + child->row;
+    for (int j = 0; j < rows; j++) {
+      double *column = f + (int64_t)rel[j] * ld;
+      for (int i = j; i < rows; i++) column[rel[i]] += u[i];
+      s[rel[j]] += cs[j];
+      u += child_ld;
+    }
+  }
+}
+
+/* Eliminates the pivots of a front: L to its panel, the rest of F updated in place. Plain numbers and
+ * no vectors: a child's numbers are read right after they were written one by one, and a vector load
+ * would have to wait for them (measured: 1.7 times slower). */
+KERNEL_INLINE void KERNEL(small_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
+                                       const double *a, const int pivots, const int size,
+                                       const int ld) {
+  double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
+  double *restrict s = f + ld * ld;
+  KERNEL(assemble)(x, front, a, pivots, size, ld, f);
+  VINI_UNROLL
+  for (int k = 0; k < pivots; k++) {
+    const double *fk = f + k * ld;
+    double *lk = l + k * size;
+    const double inverse = KERNEL(take_pivot)(x, t, front->first + k, fk[k], s[k]);
+    VINI_UNROLL
+    for (int i = k + 1; i < size; i++) {
+      lk[i] = fk[i] * inverse;
+      s[i] += fabs(fk[i] * lk[i]);
+    }
+    VINI_UNROLL
+    for (int j = k + 1; j < size; j++) {
+      VINI_UNROLL
+      for (int i = j; i < size; i++) f[j * ld + i] -= fk[j] * lk[i];
+    }
+  }
+}
+
+KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
+  const vini_front_plan *plan = &x->plan;
+  vini_tally t = x->tally;
+  for (vin_int k = 0; k < plan->front_count; k++) {
+    const vini_front *f = &plan->front[k];
+    const int pivots = f->pivots, size = pivots + f->rows;
+    if (pivots == 4 && size == 8) { /* a chain of massive rods */
+      KERNEL(small_front)(x, &t, f, a, 4, 8, 8);
+    } else if (pivots == 4 && size == 5) { /* a chain of point masses */
+      KERNEL(small_front)(x, &t, f, a, 4, 5, 8);
+    } else {
+      KERNEL(small_front)(x, &t, f, a, pivots, size, f->ld);
+    }
+    if (t.failed >= 0) break;
+  }
+  x->tally = t;
+  return t.failed < 0;
+}
+
+/* ---- substitution: V is double (one right-hand side) or v2 (two at once) ------------------------ */
+
+#define SUBSTITUTION(V, one_or_two)                                                                \
+  KERNEL_INLINE void KERNEL(forward_##one_or_two)(const double *restrict l,                        \
+                                                  const vin_int *restrict row, V *restrict y,      \
+                                                  V *restrict own, const int nc, const int nr,     \
+                                                  V *restrict z) {                                 \
+    const int ld = nc + nr;                                                                        \
+    VINI_UNROLL                                                                                    \
+    for (int i = 0; i < nr; i++) z[i] = (V){0};                                                    \
+    VINI_UNROLL                                                                                    \
+    for (int k = 0; k < nc; k++) {                                                                 \
+      const V yk = own[k];                                                                         \
+      const double *lk = l + (int64_t)k * ld;                                                      \
+      VINI_UNROLL                                                                                  \
+      for (int i = k + 1; i < nc; i++) own[i] -= lk[i] * yk;                                       \
+      VINI_UNROLL                                                                                  \
+      for (int i = 0; i < nr; i++) z[i] += lk[nc + i] * yk;                                        \
+    }                                                                                              \
+    VINI_UNROLL                                                                                    \
+    for (int i = 0; i < nr; i++) y[row[i]] -= z[i];                                                \
+  }                                                                                                \
+  KERNEL_INLINE void KERNEL(backward_##one_or_two)(                                                \
+      const double *restrict l, const double *restrict inverse, const vin_int *restrict row,       \
+      const V *restrict y, V *restrict own, const int nc, const int nr, V *restrict z) {           \
+    const int ld = nc + nr;                                                                        \
+    VINI_UNROLL                                                                                    \
+    for (int i = 0; i < nr; i++) z[i] = y[row[i]];                                                 \
+    VINI_UNROLL                                                                                    \
+    for (int k = nc - 1; k >= 0; k--) {                                                            \
+      const double *lk = l + (int64_t)k * ld;                                                      \
+      V even = own[k] * inverse[k], odd = (V){0};                                                  \
+      int i = 0;                                                                                   \
+      VINI_UNROLL                                                                                  \
+      for (; i + 1 < nr; i += 2) {                                                                 \
+        even -= lk[nc + i] * z[i];                                                                 \
+        odd -= lk[nc + i + 1] * z[i + 1];                                                          \
+      }                                                                                            \
+      if (i < nr) even -= lk[nc + i] * z[i];                                                       \
+      even += odd;                                                                                 \
+      VINI_UNROLL                                                                                  \
+      for (int j = nc - 1; j > k; j--) even -= lk[j] * own[j];                                     \
+      own[k] = even;                                                                               \
+    }                                                                                              \
+  }                                                                                                \
+  KERNEL_TARGET static void KERNEL(sweep_##one_or_two)(vini_fronts * x, V * y) {                     \
+    const vini_front_plan *plan = &x->plan;                                                        \
+    V *work = (V *)(void *)x->work;                                                                \
+    for (vin_int k = 0; k < plan->front_count; k++) {                                              \
+      const vini_front *f = &plan->front[k];                                                       \
+      const double *l = x->value + f->panel;                                                       \
+      const vin_int *row = plan->row + f->row;                                                     \
+      V z[4], *own = y + f->first;                                                                 \
+      if (f->pivots == 4 && f->rows == 4) {                                                        \
+        KERNEL(forward_##one_or_two)(l, row, y, own, 4, 4, z);                                     \
+      } else if (f->pivots == 4 && f->rows == 1) {                                                 \
+        KERNEL(forward_##one_or_two)(l, row, y, own, 4, 1, z);                                     \
+      } else {                                                                                     \
+        KERNEL(forward_##one_or_two)(l, row, y, own, f->pivots, f->rows, work);                    \
+      }                                                                                            \
+    }                                                                                              \
+    for (vin_int k = plan->front_count - 1; k >= 0; k--) {                                         \
+      const vini_front *f = &plan->front[k];                                                       \
+      const double *l = x->value + f->panel, *inverse = x->inverse + f->first;                     \
+      const vin_int *row = plan->row + f->row;                                                     \
+      V z[4], *own = y + f->first;                                                                 \
+      if (f->pivots == 4 && f->rows == 4) {                                                        \
+        KERNEL(backward_##one_or_two)(l, inverse, row, y, own, 4, 4, z);                           \
+      } else if (f->pivots == 4 && f->rows == 1) {                                                 \
+        KERNEL(backward_##one_or_two)(l, inverse, row, y, own, 4, 1, z);                           \
+      } else {                                                                                     \
+        KERNEL(backward_##one_or_two)(l, inverse, row, y, own, f->pivots, f->rows, work);          \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+SUBSTITUTION(double, one)
+SUBSTITUTION(v2, two)
+#undef SUBSTITUTION
+
+KERNEL_TARGET static void KERNEL(substitute_one)(vini_fronts *x, double *b) {
+  const vin_int n = x->plan.n, *order = x->plan.order;
+  double *y = x->y;
+  for (vin_int k = 0; k < n; k++) y[k] = b[order[k]];
+  KERNEL(sweep_one)(x, y);
+  for (vin_int k = 0; k < n; k++) b[order[k]] = y[k];
+}
+
+KERNEL_TARGET static void KERNEL(substitute_two)(vini_fronts *x, double *b, double *b2) {
+  const vin_int n = x->plan.n, *order = x->plan.order;
+  v2 *y = (v2 *)(void *)x->y;
+  for (vin_int k = 0; k < n; k++) y[k] = (v2){b[order[k]], b2[order[k]]};
+  KERNEL(sweep_two)(x, y);
+  for (vin_int k = 0; k < n; k++) {
+    b[order[k]] = y[k][0];
+    b2[order[k]] = y[k][1];
+  }
+}

@@ -1,0 +1,79 @@
+/* linsys - internal side: the backend interface. Only files of this layer see SuiteSparse and
+ * METIS. */
+#ifndef VINI_LINSYS_H
+#define VINI_LINSYS_H
+
+#include "base/base.h"
+#include "sparse/sparse.h"
+#include "vincula/linsys.h"
+
+/* What a factorisation tells. Unknown: -1. */
+typedef struct vini_factor_info {
+  int64_t nnz_factor;
+  double flops;
+  int64_t bytes;
+  vin_int negative, zero;
+  double rcond;
+  double min_pivot_ratio; /* ldlt, cholmod: smallest |d_k| / S_kk, S_kk as in vini_pivots */
+} vini_factor_info;
+
+typedef struct vini_backend vini_backend;
+
+/* A factorisation object of one backend. Its first member is the table of its functions.
+ *  create:  pattern of `matrix` (storage symmetric-lower or general; values are ignored) is
+ * analysed; order (n, or NULL) is the elimination order, honoured by the LDL' backends. factor:
+ * values of `matrix` (same object, new values). VIN_SINGULAR: breakdown. solve:   one plain solve,
+ * no refinement, in place on x (count columns of n). Only writes to scratch of the backend object.
+ *  pivots:  LDL' backends: d[k] and scale[k] of unknown k (original numbering), where scale[k] is
+ * the sum of the magnitudes that were added up to d[k] (|A_kk| + sum L_kj^2 |d_j|): |d|/scale near
+ *           rounding marks cancellation, i.e. dependence. Returns false when not available. */
+typedef struct vini_backend_vtable {
+  vin_solver solver;
+  vin_status (*factor)(vini_backend *backend, const vin_sparse *matrix);
+  vin_status (*solve)(vini_backend *backend, vin_int count, double *x);
+  bool (*pivots)(const vini_backend *backend, double *d, double *scale);
+  void (*info)(const vini_backend *backend, vini_factor_info *info);
+  const char *(*describe)(const vini_backend *backend); /* e.g. "umfpack, symmetric strategy" */
+  void (*destroy)(vini_backend *backend);
+} vini_backend_vtable;
+
+struct vini_backend {
+  const vini_backend_vtable *table;
+};
+
+/* Each sets *backend (NULL on failure) and the text in `object` (whose context allocates). */
+vin_status vini_umfpack_create(vini_backend **backend, vini_object *object,
+                               const vin_sparse *matrix, const vin_int *order);
+vin_status vini_cholmod_create(vini_backend **backend, vini_object *object,
+                               const vin_sparse *matrix, const vin_int *order);
+vin_status vini_ldlt_create(vini_backend **backend, vini_object *object, const vin_sparse *matrix,
+                            const vin_int *order);
+/* by solver; VIN_ERR_UNSUPPORTED when not in this build. solver must not be VIN_SOLVER_AUTO */
+vin_status vini_backend_create(vini_backend **backend, vini_object *object, vin_solver solver,
+                               const vin_sparse *matrix, const vin_int *order);
+
+/* ldlt only: pivots of unknown k with droppable[k] != 0 whose |d|/scale is below threshold are
+ * dropped in the next factorisations (1/d := 0; the unknown becomes 0 and its row is left out).
+ * droppable (n) is borrowed while the backend lives. dropped() gives flags (n) of the present
+ * factorisation. */
+void vini_ldlt_set_drop(vini_backend *backend, const unsigned char *droppable, double threshold);
+const unsigned char *vini_ldlt_dropped(const vini_backend *backend);
+
+/* Orderings of an undirected graph (n vertices, neighbours adjacency[start[v] .. start[v+1]-1], no
+ * loops, both directions stored). order[k] = k-th vertex. Deterministic. AMD also takes one
+ * direction and loops, e.g. the columns of a symmetric-lower matrix as they are. METIS draws from
+ * the process's rand(): calls are serialised and leave the caller's sequence alone, but a thread
+ * that calls rand() or srand() at the same time can change the order. VIN_ERR_UNSUPPORTED: METIS is
+ * not in this build. */
+vin_status vini_order_amd(vini_object *object, vin_int n, const vin_int *start,
+                          const vin_int *adjacency, vin_int *order);
+vin_status vini_order_metis(vini_object *object, vin_int n, const vin_int *start,
+                            const vin_int *adjacency, vin_int *order);
+
+/* Fill of LDL' of a symmetric-lower pattern in a given order: entries of L below the diagonal and
+ * flops (sum over columns c of c(c+3)); near linear in the entries of A, L is not formed. 64-bit
+ * counts. */
+vin_status vini_predict_ldlt(vini_object *object, const vin_sparse *matrix, const vin_int *order,
+                             int64_t *nnz, double *flops);
+
+#endif

@@ -1,0 +1,85 @@
+/* project - internal side: the projector evaluates a system, shares one analysed saddle point. */
+#ifndef VINI_PROJECT_H
+#define VINI_PROJECT_H
+
+#include "base/base.h"
+#include "system/system.h"
+#include "vincula/project.h"
+
+/* What the present factorisation of the projector's kkt was made of. */
+typedef enum vini_factored {
+  VINI_FACTORED_NOTHING,
+  VINI_FACTORED_MASS,  /* H = M, C = 0 */
+  VINI_FACTORED_METRIC /* H = W, or a damped matrix */
+} vini_factored;
+
+struct vin_projector {
+  vini_object object;
+  vin_system *system;
+  vin_projection_options options;
+  vin_kkt *kkt;
+  vin_int n, m;
+  vin_triplets mass, jacobian; /* the system's patterns */
+  double *mass_values,
+      *jacobian_values;  /* declared order, last evaluated; the first followed by zeros
+                                            for diagonal entries that the mass pattern leaves out */
+  vin_int mass_count;    /* entries of H's pattern */
+  vin_int *diagonal;     /* n: entry of H's pattern that is the first on this diagonal place */
+  double *metric_values; /* H's values when the metric is not the mass; else NULL */
+  double *compliance;    /* m: C of the damped projection, zero otherwise */
+  bool mass_known;       /* a constant M has been evaluated */
+  bool mass_in_kkt;      /* K holds the present M in H */
+  bool compliant;        /* K holds a non-zero C */
+  vini_factored factored;
+  int64_t
+      factor_stamp; /* counts factorisations: tells whether the present one is still the one seen */
+  int64_t force_evaluations, jacobian_evaluations, constraint_evaluations, newton_steps;
+  double *vn[7], *vm[7]; /* scratch vectors of n and of m */
+  double *curvature_work;
+};
+
+/* y += alpha M x,  y += alpha Phi_p x,  y += alpha Phi_p' x with the last evaluated matrices */
+void vini_projector_add_mass(const vin_projector *projector, double alpha, const double *x,
+                             double *y);
+void vini_projector_add_jacobian(const vin_projector *projector, double alpha, const double *x,
+                                 double *y);
+void vini_projector_add_transposed(const vin_projector *projector, double alpha, const double *x,
+                                   double *y);
+
+/* Evaluations into the projector's own matrices (M is skipped when it is constant and known). */
+vin_status vini_projector_mass(vin_projector *projector, double t, const double *p,
+                               const double *v);
+vin_status vini_projector_jacobian(vin_projector *projector, double t, const double *p);
+/* Evaluates M and Phi_p at (t, p, v) and factorises [M Phi_p'; Phi_p 0]. */
+vin_status vini_projector_factor(vin_projector *projector, double t, const double *p,
+                                 const double *v);
+/* Solves with the present factorisation; a failure's text is copied into the projector. */
+vin_status vini_projector_solve(vin_projector *projector, vin_int count, const double *f,
+                                const double *g, double *x, double *lambda);
+
+/* max |Phi_c| and max |h_c| at (t, p, v); phi, h (m, may be NULL) receive the vectors. */
+vin_status vini_projector_residuals(vin_projector *projector, double t, const double *p,
+                                    const double *v, double *phi_max, double *h_max, double *phi,
+                                    double *h);
+/* Kinetic and potential energy (NaN when there is no potential). */
+vin_status vini_projector_energy(vin_projector *projector, double t, const double *p,
+                                 const double *v, double *kinetic, double *potential);
+/* As vin_project_acceleration(); *residual (may be NULL) receives max |M v' + Phi_p' lambda - f|
+ * divided by max |f| (by 1 when f = 0). factored: the present factorisation is that of M, Phi_p
+ * at (t, p, v). */
+vin_status vini_projector_acceleration(vin_projector *projector, double t, const double *p,
+                                       const double *v, bool factored, double *vdot, double *lambda,
+                                       double *residual);
+/* As vin_project_position() without the report; nearest = false stops at the first point on the
+ * constraints, which for a correction d is within O(d^2) of the nearest one. */
+vin_status vini_projector_position(vin_projector *projector, double t, double *p, bool nearest,
+                                   vin_projection_report *report);
+/* As vin_project_velocity(); factored: the present factorisation is that of M, Phi_p at (t, p). */
+vin_status vini_projector_velocity(vin_projector *projector, double t, const double *p, double *v,
+                                   bool factored, vin_projection_report *report);
+/* Factorises [W Phi_p'; Phi_p -damping] with the present Phi_p in the projector's metric. */
+vin_status vini_projector_factor_metric(vin_projector *projector, double damping);
+/* Rounding floor of row c of Phi at p, with the last Jacobian: 4 eps sum_j |J_cj| |p_j|. */
+void vini_projector_floor(const vin_projector *projector, const double *p, double *floor);
+
+#endif

@@ -1,0 +1,348 @@
+/* The projector: one analysed saddle point per system, and what is evaluated through it. */
+#include "project/project.h"
+
+#include "kkt/kkt.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+vin_projection_options vin_projection_options_default(void) {
+  vin_projection_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.metric = VIN_METRIC_MASS;
+  options.position_tolerance = 1e-13;
+  options.velocity_tolerance = 1e-13;
+  options.max_iterations = 50;
+  options.kkt = vin_kkt_options_default();
+  return options;
+}
+
+static vin_status no_memory(vin_projector *self) {
+  return vini_fail(&self->object, VIN_ERR_NO_MEMORY,
+                   "no memory for a projector of %d positions and %d constraints", (int)self->n,
+                   (int)self->m);
+}
+
+static vin_status check_options(vin_projector *self) {
+  const vin_projection_options *o = &self->options;
+  vini_object *object = &self->object;
+  if (o->metric != VIN_METRIC_MASS && o->metric != VIN_METRIC_IDENTITY &&
+      o->metric != VIN_METRIC_DIAGONAL) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "metric is %d, no vin_metric", (int)o->metric);
+  }
+  if (o->metric == VIN_METRIC_DIAGONAL) {
+    if (o->weights == NULL) return vini_fail(object, VIN_ERR_BAD_INPUT, "the weights are missing");
+    for (vin_int i = 0; i < self->n; i++) {
+      if (o->weights[i] > 0 && o->weights[i] < HUGE_VAL) continue;
+      return vini_fail(object, VIN_ERR_BAD_INPUT, "weight %d of the metric is %g, must be > 0",
+                       (int)i, o->weights[i]);
+    }
+  }
+  if (!(o->position_tolerance >= 0) || !(o->velocity_tolerance >= 0)) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "the tolerances are %g and %g, must be >= 0",
+                     o->position_tolerance, o->velocity_tolerance);
+  }
+  if (o->max_iterations < 1) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "max_iterations is %d, must be >= 1",
+                     o->max_iterations);
+  }
+  return VIN_OK;
+}
+
+static void name_constraint(void *user, vin_int row, char *text, size_t size) {
+  vin_system_constraint_name(user, row, text, size);
+}
+
+/* The mass pattern, completed by the diagonal entries it leaves out (a metric may need them). */
+static vin_status build_kkt(vin_projector *self) {
+  const vin_context *context = &self->object.context;
+  const vin_system_desc *desc = &self->system->desc;
+  size_t most = (size_t)desc->mass_pattern.count + (size_t)self->n;
+  vin_int *row = vini_alloc(context, most, sizeof *row),
+          *col = vini_alloc(context, most, sizeof *col);
+  vin_status status = VIN_OK;
+  if (row == NULL || col == NULL || most > INT32_MAX) {
+    status = most > INT32_MAX
+                 ? vini_fail(&self->object, VIN_ERR_TOO_LARGE, "mass pattern too large")
+                 : no_memory(self);
+    goto done;
+  }
+  for (vin_int i = 0; i < self->n; i++) self->diagonal[i] = -1;
+  vin_int count = desc->mass_pattern.count;
+  for (vin_int k = 0; k < count; k++) {
+    row[k] = desc->mass_pattern.row[k];
+    col[k] = desc->mass_pattern.col[k];
+    if (row[k] == col[k] && self->diagonal[row[k]] < 0) self->diagonal[row[k]] = k;
+  }
+  for (vin_int i = 0; i < self->n; i++) {
+    if (self->diagonal[i] >= 0) continue;
+    self->diagonal[i] = count;
+    row[count] = col[count] = i;
+    count++;
+  }
+  self->mass_count = count;
+  vin_kkt_options options = self->options.kkt;
+  options.coordinate_block = desc->position_block;
+  options.constraint_block = desc->constraint_block;
+  if (options.constraint_name == NULL) {
+    options.constraint_name = name_constraint;
+    options.name_user = self->system;
+  }
+  vin_int *at = vini_alloc(context, (size_t)self->m, sizeof *at);
+  if (at == NULL) {
+    status = no_memory(self);
+    goto done;
+  }
+  for (vin_int i = 0; i < self->m; i++) at[i] = i;
+  options.compliance = (vin_triplets){.count = self->m, .row = at, .col = at};
+  vin_triplets h = {.count = count, .row = row, .col = col};
+  status =
+      vin_kkt_create(&self->kkt, context, self->n, self->m, h, desc->jacobian_pattern, &options);
+  if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+  vini_free(context, at);
+done:
+  vini_free(context, row);
+  vini_free(context, col);
+  return status;
+}
+
+static vin_status allocate(vin_projector *self) {
+  const vin_context *context = &self->object.context;
+  size_t n = (size_t)self->n, m = (size_t)self->m;
+  bool complete = true;
+  self->diagonal = vini_alloc(context, n, sizeof *self->diagonal);
+  self->mass_values = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
+  self->jacobian_values = vini_alloc(context, (size_t)self->jacobian.count, sizeof(double));
+  self->compliance = vini_alloc(context, m, sizeof(double));
+  self->curvature_work = vini_alloc(context, vini_curvature_work(self->system), sizeof(double));
+  if (self->options.metric != VIN_METRIC_MASS) {
+    self->metric_values = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
+    complete = self->metric_values != NULL;
+  }
+  for (size_t k = 0; k < sizeof self->vn / sizeof *self->vn; k++) {
+    self->vn[k] = vini_alloc(context, n, sizeof(double));
+    complete = complete && self->vn[k] != NULL;
+  }
+  for (size_t k = 0; k < sizeof self->vm / sizeof *self->vm; k++) {
+    self->vm[k] = vini_alloc(context, m, sizeof(double));
+    complete = complete && self->vm[k] != NULL;
+  }
+  complete = complete && self->diagonal != NULL && self->mass_values != NULL &&
+             self->jacobian_values != NULL && self->compliance != NULL &&
+             self->curvature_work != NULL;
+  return complete ? VIN_OK : no_memory(self);
+}
+
+static vin_status build(vin_projector *self) {
+  const vin_system *system = self->system;
+  self->n = system->n;
+  self->m = system->m;
+  self->mass = system->desc.mass_pattern;
+  self->jacobian = system->desc.jacobian_pattern;
+  VINI_TRY(check_options(self));
+  VINI_TRY(allocate(self));
+  VINI_TRY(build_kkt(self));
+  if (self->metric_values != NULL) {
+    for (vin_int i = 0; i < self->n; i++) {
+      bool weighted = self->options.metric == VIN_METRIC_DIAGONAL;
+      self->metric_values[self->diagonal[i]] = weighted ? self->options.weights[i] : 1;
+    }
+  }
+  self->options.weights = NULL; /* the caller's */
+  return VIN_OK;
+}
+
+static void free_content(vin_projector *self) {
+  const vin_context *context = &self->object.context;
+  vin_kkt_destroy(self->kkt);
+  vin_system_destroy(self->system);
+  self->kkt = NULL;
+  self->system = NULL;
+  void *owned[] = {self->diagonal,      self->mass_values, self->jacobian_values,
+                   self->metric_values, self->compliance,  self->curvature_work};
+  for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) vini_free(context, owned[k]);
+  for (size_t k = 0; k < sizeof self->vn / sizeof *self->vn; k++) vini_free(context, self->vn[k]);
+  for (size_t k = 0; k < sizeof self->vm / sizeof *self->vm; k++) vini_free(context, self->vm[k]);
+}
+
+vin_status vin_projector_create(vin_projector **projector, const vin_context *context,
+                                vin_system *system, const vin_projection_options *options) {
+  VINI_TRY(vini_object_begin((void **)projector, context, sizeof **projector));
+  vin_projector *self = *projector;
+  self->options = vin_projection_options_default();
+  vin_status status;
+  if (system == NULL || system->object.created != VIN_OK) {
+    status = vini_fail(&self->object, VIN_ERR_BAD_INPUT, "the system is NULL or was not created");
+  } else if (options != NULL && !vini_options_copy(&self->options, sizeof self->options, options)) {
+    status = vini_fail(&self->object, VIN_ERR_BAD_INPUT,
+                       "struct_size is wrong: start from vin_projection_options_default()");
+  } else {
+    self->system = vin_system_retain(system);
+    status = build(self);
+  }
+  self->object.created = status;
+  if (status != VIN_OK) {
+    free_content(self);
+    memset((char *)self + sizeof self->object, 0, sizeof *self - sizeof self->object);
+  }
+  return status;
+}
+
+void vin_projector_destroy(vin_projector *projector) {
+  if (projector == NULL) return;
+  free_content(projector);
+  vini_object_destroy(&projector->object);
+}
+
+const char *vin_projector_error(const vin_projector *projector) {
+  return vini_text(projector == NULL ? NULL : &projector->object);
+}
+
+vin_solver_stats vin_projector_get_stats(const vin_projector *projector) {
+  return vin_kkt_get_stats(projector == NULL ? NULL : projector->kkt);
+}
+
+vin_kkt *vin_projector_kkt(vin_projector *projector) {
+  return projector == NULL ? NULL : projector->kkt;
+}
+
+void vini_projector_add_mass(const vin_projector *self, double alpha, const double *x, double *y) {
+  const vin_int *row = self->mass.row, *col = self->mass.col;
+  const double *value = self->mass_values;
+  vin_int count = self->mass.count;
+  if (self->system->desc.flags & VIN_MASS_DIAGONAL) {
+    for (vin_int k = 0; k < count; k++) y[row[k]] += alpha * value[k] * x[row[k]];
+    return;
+  }
+  for (vin_int k = 0; k < count; k++) {
+    y[row[k]] += alpha * value[k] * x[col[k]];
+    if (row[k] != col[k]) y[col[k]] += alpha * value[k] * x[row[k]];
+  }
+}
+
+void vini_projector_add_jacobian(const vin_projector *self, double alpha, const double *x,
+                                 double *y) {
+  const vin_int *row = self->jacobian.row, *col = self->jacobian.col;
+  const double *value = self->jacobian_values;
+  for (vin_int k = 0; k < self->jacobian.count; k++) y[row[k]] += alpha * value[k] * x[col[k]];
+}
+
+void vini_projector_add_transposed(const vin_projector *self, double alpha, const double *x,
+                                   double *y) {
+  const vin_int *row = self->jacobian.row, *col = self->jacobian.col;
+  const double *value = self->jacobian_values;
+  for (vin_int k = 0; k < self->jacobian.count; k++) y[col[k]] += alpha * value[k] * x[row[k]];
+}
+
+void vini_projector_floor(const vin_projector *self, const double *p, double *floor) {
+  const vin_int *row = self->jacobian.row, *col = self->jacobian.col;
+  memset(floor, 0, (size_t)self->m * sizeof *floor);
+  for (vin_int k = 0; k < self->jacobian.count; k++) {
+    floor[row[k]] += 4 * DBL_EPSILON * fabs(self->jacobian_values[k] * p[col[k]]);
+  }
+}
+
+vin_status vini_projector_mass(vin_projector *self, double t, const double *p, const double *v) {
+  if (self->mass_known) return VIN_OK;
+  VINI_TRY(vini_eval_mass(self->system, &self->object, t, p, v, self->mass_values));
+  self->mass_known = (self->system->desc.flags & VIN_MASS_CONSTANT) != 0;
+  self->mass_in_kkt = false;
+  return VIN_OK;
+}
+
+vin_status vini_projector_jacobian(vin_projector *self, double t, const double *p) {
+  self->jacobian_evaluations++;
+  return vini_eval_jacobian(self->system, &self->object, t, p, self->jacobian_values);
+}
+
+/* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I. */
+static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind) {
+  const double *c = NULL;
+  bool first = self->factor_stamp == 0;
+  self->factor_stamp++;
+  self->factored = VINI_FACTORED_NOTHING;
+  if (first || self->compliant || damping > 0) {
+    for (vin_int i = 0; i < self->m; i++) self->compliance[i] = damping;
+    c = self->compliance;
+    self->compliant = damping > 0;
+  }
+  vin_status status = vin_kkt_factor(self->kkt, h, self->jacobian_values, c);
+  if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+  self->factored = kind;
+  return VIN_OK;
+}
+
+/* [M J'; J -damping] with the present values. */
+static vin_status factor_mass(vin_projector *self, double damping) {
+  const double *h = self->mass_in_kkt ? NULL : self->mass_values;
+  self->mass_in_kkt = true;
+  return factor(self, h, damping, damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS);
+}
+
+vin_status vini_projector_factor_metric(vin_projector *self, double damping) {
+  if (self->metric_values == NULL) return factor_mass(self, damping);
+  self->mass_in_kkt = false;
+  return factor(self, self->metric_values, damping, VINI_FACTORED_METRIC);
+}
+
+vin_status vini_projector_factor(vin_projector *self, double t, const double *p, const double *v) {
+  VINI_TRY(vini_projector_mass(self, t, p, v));
+  VINI_TRY(vini_projector_jacobian(self, t, p));
+  return factor_mass(self, 0);
+}
+
+vin_status vini_projector_solve(vin_projector *self, vin_int count, const double *f,
+                                const double *g, double *x, double *lambda) {
+  vin_status status = vin_kkt_solve(self->kkt, count, f, g, x, lambda);
+  if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+  return VIN_OK;
+}
+
+vin_status vini_projector_residuals(vin_projector *self, double t, const double *p, const double *v,
+                                    double *phi_max, double *h_max, double *phi, double *h) {
+  if (phi == NULL) phi = self->vm[5];
+  if (h == NULL) h = self->vm[6];
+  self->constraint_evaluations++;
+  VINI_TRY(vini_eval_constraint(self->system, &self->object, t, p, phi));
+  VINI_TRY(vini_projector_jacobian(self, t, p));
+  VINI_TRY(vini_eval_constraint_rate(self->system, &self->object, t, p, h));
+  vini_projector_add_jacobian(self, 1, v, h);
+  if (phi_max != NULL) *phi_max = vini_max_abs(phi, self->m);
+  if (h_max != NULL) *h_max = vini_max_abs(h, self->m);
+  return VIN_OK;
+}
+
+vin_status vini_projector_energy(vin_projector *self, double t, const double *p, const double *v,
+                                 double *kinetic, double *potential) {
+  VINI_TRY(vini_projector_mass(self, t, p, v));
+  double *mv = self->vn[6], sum = 0;
+  memset(mv, 0, (size_t)self->n * sizeof *mv);
+  vini_projector_add_mass(self, 1, v, mv);
+  for (vin_int i = 0; i < self->n; i++) sum += v[i] * mv[i];
+  *kinetic = 0.5 * sum;
+  return vini_eval_potential(self->system, &self->object, t, p, potential);
+}
+
+/* theory: [M J'; J 0] [v'; lambda] = [f; -a] */
+vin_status vini_projector_acceleration(vin_projector *self, double t, const double *p,
+                                       const double *v, bool factored, double *vdot, double *lambda,
+                                       double *residual) {
+  double *f = self->vn[5], *a = self->vm[5];
+  if (!factored || self->factored != VINI_FACTORED_MASS) {
+    VINI_TRY(vini_projector_factor(self, t, p, v));
+  }
+  self->force_evaluations++;
+  VINI_TRY(vini_eval_force(self->system, &self->object, t, p, v, f));
+  VINI_TRY(vini_eval_curvature(self->system, &self->object, t, p, v, a, self->curvature_work));
+  for (vin_int i = 0; i < self->m; i++) a[i] = -a[i];
+  VINI_TRY(vini_projector_solve(self, 1, f, a, vdot, lambda));
+  if (residual == NULL) return VIN_OK;
+  double scale = vini_max_abs(f, self->n);
+  for (vin_int i = 0; i < self->n; i++) f[i] = -f[i];
+  vini_projector_add_mass(self, 1, vdot, f);
+  vini_projector_add_transposed(self, 1, lambda, f);
+  *residual = vini_max_abs(f, self->n) / (scale > 0 ? scale : 1);
+  return VIN_OK;
+}

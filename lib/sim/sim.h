@@ -1,0 +1,78 @@
+/* sim - internal side: the buffers of a simulation and what recorder and reports see of it. */
+#ifndef VINI_SIM_H
+#define VINI_SIM_H
+
+#include "base/base.h"
+#include "integrate/integrate.h"
+#include "project/project.h"
+#include "system/system.h"
+#include "vincula/sim.h"
+
+enum { VINI_SIM_OBSERVERS = 8 };
+
+/* A number for a message, '.' whatever the locale; lives as long as the enclosing block. */
+#define VINI_SIM_NUMBER(value)                                                                     \
+  vini_format_number((char[VINI_NUMBER_SIZE]){0}, VINI_NUMBER_SIZE, (value), 9)
+
+typedef struct vini_observer {
+  int64_t every;
+  int64_t countdown; /* accepted steps until the next call */
+  vin_observer call;
+  void *user;
+  /* Only for the library's own observers, else NULL: `gone` is told when the sim is destroyed
+   * first; `source` holds the text that explains why the observer stopped the run. */
+  void (*gone)(void *user);
+  const vini_object *source;
+} vini_observer;
+
+struct vin_sim {
+  vini_object object;
+  vin_system *system;
+  vin_options options;
+  vin_integrator *integrator;
+  vin_projector *projector; /* the integrator's */
+  vin_int n, m;
+
+  /* A step reads `accepted` and writes `spare`; only pointers are exchanged, and only after
+   * success. The second spare is there for the halvings: their substeps must not touch `accepted`
+   * either. */
+  vin_state buffers[3];
+  vin_state *accepted;
+  vin_state *spare[2];
+  const vin_state *last_end; /* buffer with the integrator's last successful result, or NULL */
+
+  /* accepted->t = base + count * options.step: rounding of the time does not accumulate. */
+  double base;
+  int64_t count;
+  int64_t steps; /* accepted whole steps since creation */
+
+  double energy_start;
+  vin_projection_report start_report;
+  double *vdot, *lambda; /* n, m: scratch of reports */
+
+  vini_observer observers[VINI_SIM_OBSERVERS];
+  int observer_count;
+  vin_progress progress;
+  void *progress_user;
+  bool inside;   /* an observer or the progress callback is running */
+  bool run_text; /* the text explains a step or run that ended early: reports leave it alone */
+};
+
+/* Ready, and not called from inside an observer. */
+vin_status vini_sim_writable(vin_sim *sim);
+/* Checks a step length at time t: finite, > 0, not lost in t. */
+vin_status vini_sim_check_step(vini_object *object, double t, double step);
+/* Refuses NaN and infinity in x (n), naming the position: "start velocity of x of node 7 is nan".
+ */
+vin_status vini_sim_check_values(vini_object *object, const vin_system *system, const char *what,
+                                 const double *x);
+/* The accepted state was written from outside: multipliers, time grid and energy start anew. */
+void vini_sim_restart(vin_sim *sim, double t, bool lambda_known);
+/* Accelerations and multipliers at the accepted state, with the integrator's factorisation if it
+ * fits. */
+vin_status vini_sim_accelerations(vin_sim *sim, double *vdot, double *lambda, double *residual);
+/* Adds or removes an observer of the library's own. */
+vin_status vini_sim_attach(vin_sim *sim, vini_observer observer);
+void vini_sim_detach(vin_sim *sim, const void *user);
+
+#endif

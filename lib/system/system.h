@@ -1,0 +1,50 @@
+/* system - internal side: checked evaluation. Every function writes the text of a failure into the
+ * caller's `object`, so that one const system can serve many threads. */
+#ifndef VINI_SYSTEM_H
+#define VINI_SYSTEM_H
+
+#include "base/base.h"
+#include "vincula/system.h"
+
+#include <stdatomic.h>
+
+struct vin_system {
+  vini_object object;
+  atomic_int references;
+  vin_system_desc desc; /* patterns and blocks point to own copies */
+  vin_int n, m;
+};
+
+/* Each evaluates one callback and checks its return value and output (VIN_RETRY,
+ * VIN_ERR_CALLBACK). */
+vin_status vini_eval_mass(const vin_system *system, vini_object *object, double t, const double *p,
+                          const double *v, double *values);
+vin_status vini_eval_force(const vin_system *system, vini_object *object, double t, const double *p,
+                           const double *v, double *f);
+vin_status vini_eval_constraint(const vin_system *system, vini_object *object, double t,
+                                const double *p, double *phi);
+vin_status vini_eval_jacobian(const vin_system *system, vini_object *object, double t,
+                              const double *p, double *values);
+/* zeros when the system is scleronomic */
+vin_status vini_eval_constraint_rate(const vin_system *system, vini_object *object, double t,
+                                     const double *p, double *phi_t);
+/* work: vini_curvature_work() doubles, used when the callback is missing */
+vin_status vini_eval_curvature(const vin_system *system, vini_object *object, double t,
+                               const double *p, const double *v, double *a, double *work);
+size_t vini_curvature_work(const vin_system *system);
+/* NaN when the system has no potential */
+vin_status vini_eval_potential(const vin_system *system, vini_object *object, double t,
+                               const double *p, double *energy);
+/* NaN when the system has no momentum callback */
+vin_status vini_eval_momentum(const vin_system *system, vini_object *object, double t,
+                              const double *p, const double *v, double *linear, double *angular);
+/* only where the system has the callback */
+vin_status vini_eval_force_p(const vin_system *system, vini_object *object, double t,
+                             const double *p, const double *v, double *values);
+vin_status vini_eval_force_v(const vin_system *system, vini_object *object, double t,
+                             const double *p, const double *v, double *values);
+
+/* Violation of `row` in its natural unit. */
+double vini_constraint_gap(const vin_system *system, vin_int row, double phi);
+
+#endif

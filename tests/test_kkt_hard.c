@@ -1,0 +1,165 @@
+/* test_kkt_hard - nearly dependent constraints, extreme, missing and negative masses, values that
+ * have no LDL' without pivoting. Numbers in names: reports of users
+ * (shared/reference/field_reports.md). */
+#include "test_kkt_support.h"
+
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows that are nearly parallel, at an angle e. Never a wrong answer with VIN_OK and no row
+ * reported dropped: the error may grow as condition 1/e^2 times rounding, nothing more. */
+Test(kkt_hard, nearly_parallel_rows) {
+  test_random random = {9};
+  const double angle[] = {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-12};
+  for (size_t a = 0; a < sizeof angle / sizeof *angle; a++) {
+    problem p = problem_of((mechanism){.shape = CHAIN, .nodes = 6}, &random);
+    vin_int row = p.m, first = p.j.count;
+    problem_duplicate(&p, 3, 1);
+    for (vin_int k = first; k < p.j.count; k++)
+      p.j.value[k] += angle[a] * test_random_between(&random, -1, 1);
+    p.g[row] += angle[a] * 0.7; /* consistent to first order: x stays of size 1 */
+    double *expected = dense_solution(&p);
+    EACH_SOLVER(solver) {
+      vin_kkt_options options = options_of(&p, solver);
+      vin_kkt *kkt = kkt_factored(&p, &options);
+      double z[25];
+      vin_status status = kkt_solve(kkt, &p, z);
+      bool told = status == VIN_SINGULAR || vin_kkt_dropped(kkt, NULL) > 0;
+      double error = relative_difference(p.n, z, expected);
+      cr_expect(status == VIN_OK || status == VIN_SINGULAR);
+      if (!told)
+        cr_expect_leq(error, 1e-13 / (angle[a] * angle[a]), "%s, %g: %g", vin_solver_name(solver),
+                      angle[a], error);
+      if (angle[a] >= 1e-5) /* far enough from the threshold for everybody to do it */
+        cr_expect(!told, "%s, %g: %s", vin_solver_name(solver), angle[a], vin_kkt_error(kkt));
+      vin_kkt_destroy(kkt);
+    }
+    free(expected);
+    problem_free(&p);
+  }
+}
+
+/* 35 and worse: masses from 1e-6 to 1e10 on one chain, light and heavy neighbours. Each block of
+ * the solution to 1e-9: that is what 1e16 leaves of 1e-16 where forces cancel, bar refinement. */
+Test(kkt_hard, mass_ratios) {
+  test_random random = {10};
+  for (int k = 0; k < 20; k++) {
+    problem p = problem_of((mechanism){.shape = (shape)(k % SHAPE_COUNT), .nodes = 9}, &random);
+    for (vin_int node = 0; node < 9; node++) {
+      double mass = pow(10, test_random_between(&random, -6, 10));
+      for (vin_int i = 0; i < 3; i++) {
+        p.h.value[3 * node + i] = mass;
+        p.f[3 * node + i] *= mass; /* gravity-like */
+      }
+    }
+    double *expected = dense_solution(&p);
+    EACH_SOLVER(solver) {
+      vin_kkt_options options = options_of(&p, solver);
+      vin_kkt *kkt = kkt_created(&p, &options);
+      double *z = malloc((size_t)(p.n + p.m) * sizeof *z);
+      vin_status status = kkt_factor(kkt, &p);
+      cr_expect_eq(status, VIN_OK, "%s, case %d: %s", vin_solver_name(solver), k,
+                   vin_kkt_error(kkt));
+      if (status == VIN_OK) status = kkt_solve(kkt, &p, z);
+      cr_expect_eq(status, VIN_OK, "%s, case %d: %s", vin_solver_name(solver), k,
+                   vin_kkt_error(kkt));
+      cr_expect_eq(vin_kkt_dropped(kkt, NULL), 0, "%s, case %d", vin_solver_name(solver), k);
+      if (status == VIN_OK) {
+        double error = relative_difference(p.n, z, expected);
+        cr_expect_leq(error, 1e-9, "%s, case %d: x %g", vin_solver_name(solver), k, error);
+        error = relative_difference(p.m, z + p.n, expected + p.n);
+        cr_expect_leq(error, 1e-9, "%s, case %d: lambda %g", vin_solver_name(solver), k, error);
+      }
+      free(z);
+      vin_kkt_destroy(kkt);
+    }
+    free(expected);
+    problem_free(&p);
+  }
+}
+
+/* A massless coordinate that no constraint holds has no acceleration: VIN_SINGULAR, and not blamed
+ * on the constraints. A negative mass is found by the inertia. */
+Test(kkt_hard, missing_or_negative_mass) {
+  test_random random = {11};
+  for (int kind = 0; kind < 3; kind++) {
+    problem p = problem_of((mechanism){.shape = CHAIN, .nodes = 7}, &random);
+    for (vin_int i = 0; i < 3; i++) p.h.value[9 + i] = kind == 2 ? -1 : 0;
+    if (kind == 1) { /* not even declared */
+      for (vin_int k = 9; k < 12; k++) p.h.row[k] = p.h.col[k] = 0;
+    }
+    EACH_SOLVER(solver) {
+      if (kind == 2 && (solver == VIN_SOLVER_UMFPACK || solver == VIN_SOLVER_AUTO)) continue;
+      vin_kkt_options options = options_of(&p, solver);
+      vin_kkt *kkt = kkt_created(&p, &options);
+      cr_expect_eq(kkt_factor(kkt, &p), VIN_SINGULAR, "%s, %d", vin_solver_name(solver), kind);
+      cr_expect_eq(vin_kkt_dropped(kkt, NULL), 0);
+      double z[28];
+      cr_expect_eq(kkt_solve(kkt, &p, z), VIN_ERR_BAD_STATE, "46: no use after a failed factor");
+      for (vin_int i = 0; i < 12; i++) p.h.value[i] = 1; /* good values afterwards */
+      if (kind != 1) cr_expect_eq(kkt_factor(kkt, &p), VIN_OK, "%s", vin_kkt_error(kkt));
+      for (vin_int i = 0; i < 3; i++) p.h.value[9 + i] = kind == 2 ? -1 : 0;
+      vin_kkt_destroy(kkt);
+    }
+    problem_free(&p);
+  }
+}
+
+/* 47: [[0,1],[1,0]], a massless coordinate that a constraint holds, is regular, but has no LDL'
+ * with 1x1 pivots in the order that other systems need: x = (b2, b1) from whoever pivots, else a
+ * clear status. */
+Test(kkt_hard, zero_on_the_diagonal_47) {
+  problem p = problem_make(1, 1);
+  entries_add(&p.h, 0, 0, 0);
+  entries_add(&p.j, 0, 0, 1);
+  p.f[0] = 3, p.g[0] = 7;
+  EACH_SOLVER(solver) {
+    vin_kkt_options options = options_of(&p, solver);
+    vin_kkt *kkt = kkt_created(&p, &options);
+    vin_status status = kkt_factor(kkt, &p);
+    bool pivots = solver == VIN_SOLVER_UMFPACK ||
+                  (solver == VIN_SOLVER_AUTO && vin_solver_available(VIN_SOLVER_UMFPACK));
+    cr_expect_eq(status, pivots ? VIN_OK : VIN_SINGULAR, "%s: %s", vin_solver_name(solver),
+                 vin_kkt_error(kkt));
+    double z[2];
+    if (status == VIN_OK) {
+      cr_assert_eq(kkt_solve(kkt, &p, z), VIN_OK);
+      cr_expect_float_eq(z[0], 7, 1e-15);
+      cr_expect_float_eq(z[1], 3, 1e-15);
+      cr_expect_eq(vin_kkt_get_stats(kkt).fallbacks, solver == VIN_SOLVER_AUTO);
+    }
+    vin_kkt_destroy(kkt);
+  }
+  problem_free(&p);
+}
+
+/* 51: the first values have pivots that the second ones have not: whatever was learnt from the
+ * first factorisation must not be trusted. [[1e-20, 1], [1, -1]] has x = (3, 1) - rounding. */
+Test(kkt_hard, values_change_their_nature_51) {
+  problem p = problem_make(1, 1);
+  entries_add(&p.h, 0, 0, 1);
+  entries_add(&p.j, 0, 0, 1);
+  entries_add(&p.c, 0, 0, 1);
+  EACH_SOLVER(solver) {
+    vin_kkt_options options = options_of(&p, solver);
+    p.h.value[0] = 1;
+    vin_kkt *kkt = kkt_factored(&p, &options);
+    p.h.value[0] = 1e-20;
+    p.f[0] = 1, p.g[0] = 2; /* lambda = 1, x = 3 */
+    double z[2] = {0, 0};
+    vin_status status = kkt_factor(kkt, &p);
+    if (status == VIN_OK) status = kkt_solve(kkt, &p, z);
+    bool pivots = solver == VIN_SOLVER_UMFPACK ||
+                  (solver == VIN_SOLVER_AUTO && vin_solver_available(VIN_SOLVER_UMFPACK));
+    if (pivots) cr_expect_eq(status, VIN_OK, "%s: %s", vin_solver_name(solver), vin_kkt_error(kkt));
+    if (status == VIN_OK) {
+      cr_expect_float_eq(z[0], 3, 1e-12, "%s: %g", vin_solver_name(solver), z[0]);
+      cr_expect_float_eq(z[1], 1, 1e-12);
+    }
+    vin_kkt_destroy(kkt);
+  }
+  problem_free(&p);
+}
