@@ -191,8 +191,11 @@ Test(kkt_errors, overflow) {
                 vin_solver_name(solver), vin_status_name(status));
       if (kind == 0) cr_expect_eq(status, VIN_ERR_BAD_INPUT, "%s", vin_kkt_error(kkt));
       for (int i = 0; i < 3; i++) cr_expect(isfinite(z[i]), "%s %d", vin_solver_name(solver), kind);
+      double sum = kind == 1 || kind == 4 ? 1e-200 : 1;
+      double scale = kind == 2 ? 1e300 : 1; /* of accelerations: f / H */
       if (status == VIN_OK && kind != 3)
-        cr_expect_float_eq(z[0] + z[1], kind == 1 ? 1e-200 : 1, 1e-12);
+        cr_expect_float_eq((z[0] + z[1]) / scale, sum / scale, 1e-12, "%s %d: %g",
+                           vin_solver_name(solver), kind, z[0] + z[1]);
       vin_kkt_destroy(kkt);
       problem_free(&p);
     }
@@ -292,7 +295,8 @@ static bool survives_failure(const problem *p, const vin_kkt_options *options, i
 Test(kkt_errors, every_allocation_may_fail) {
   test_random random = {5};
   for (int kind = 0; kind < 3; kind++) {
-    problem p = problem_of((mechanism){.shape = NET, .nodes = 9, .massive = true}, &random);
+    mechanism what = {.shape = kind == 2 ? TREE : NET, .nodes = 9, .massive = true};
+    problem p = problem_of(what, &random);
     if (kind == 1) problem_duplicate(&p, 3, 1); /* the search for dependent rows */
     vin_int node[27];
     for (vin_int i = 0; i < 27; i++) node[i] = i / 3;

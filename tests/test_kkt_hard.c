@@ -81,6 +81,42 @@ Test(kkt_hard, mass_ratios) {
   }
 }
 
+/* 35: nine masses of 1 g and one of 1000 kg on ten rods of 1 m. Hanging at rest, every
+ * acceleration is zero, and so is every term of the constraint rows: rounding of 9810 N over 1 g,
+ * 1e-9, must neither be refused nor stay. Swinging, constraint rows have terms of their own. */
+Test(kkt_hard, heavy_end_35) {
+  for (int swinging = 0; swinging < 2; swinging++) {
+    double angle = 0.2 * swinging, c = cos(angle), s = sin(angle);
+    problem p = problem_make(20, 10);
+    for (vin_int k = 0; k < 10; k++) {
+      double mass = k == 9 ? 1000 : 1e-3;
+      for (vin_int i = 0; i < 2; i++) {
+        entries_add(&p.h, 2 * k + i, 2 * k + i, mass);
+        if (k > 0) entries_add(&p.j, k, 2 * k - 2 + i, i ? c : -s);
+        entries_add(&p.j, k, 2 * k + i, i ? -c : s);
+      }
+      p.f[2 * k + 1] = -9.81 * mass;
+    }
+    double *expected = dense_solution(&p);
+    EACH_SOLVER(solver) {
+      vin_kkt_options options = options_of(&p, solver);
+      vin_kkt *kkt = kkt_factored(&p, &options);
+      double z[30];
+      cr_assert_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s: %s", vin_solver_name(solver),
+                   vin_kkt_error(kkt));
+      if (!swinging) cr_expect_float_eq(z[20], 9810.08829, 1e-11);
+      cr_expect_leq(relative_difference(10, z + 20, expected + 20), 1e-14);
+      /* rounding of the multipliers over 1 g; much less where a sweep was needed */
+      cr_expect_leq(test_max_difference(20, z, expected), swinging ? 1e-8 : 1e-12, "%s",
+                    vin_solver_name(solver));
+      cr_expect_eq(vin_kkt_get_stats(kkt).fallbacks, 0);
+      vin_kkt_destroy(kkt);
+    }
+    free(expected);
+    problem_free(&p);
+  }
+}
+
 /* A massless coordinate that no constraint holds has no acceleration: VIN_SINGULAR, and not blamed
  * on the constraints. A negative mass is found by the inertia. */
 Test(kkt_hard, missing_or_negative_mass) {

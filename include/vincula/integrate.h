@@ -16,7 +16,7 @@ extern "C" {
 typedef enum vin_method {
   VIN_METHOD_RATTLE,  /* [rattle] order 2, symplectic, both constraint levels; M constant */
   VIN_METHOD_TAYLOR2, /* [taylor2] p += h v + h^2/2 v', v += h v'; order 1, in p too, because v is
-                         (theory, section 8.4); gains energy */
+                         (theory (27)); gains energy */
   VIN_METHOD_EULER,   /* [euler] explicit Euler on (p, v), order 1; gains energy */
   VIN_METHOD_RK4      /* [rk4] classical Runge-Kutta on the acceleration-level system, order 4 */
 } vin_method;

@@ -3,13 +3,13 @@
 #define VINCULA_VINCULA_H
 
 #include "vincula/base.h"
-#include "vincula/sparse.h"
-#include "vincula/linsys.h"
-#include "vincula/kkt.h"
-#include "vincula/system.h"
-#include "vincula/project.h"
 #include "vincula/integrate.h"
+#include "vincula/kkt.h"
+#include "vincula/linsys.h"
 #include "vincula/model.h"
+#include "vincula/project.h"
 #include "vincula/sim.h"
+#include "vincula/sparse.h"
+#include "vincula/system.h"
 
 #endif

@@ -27,7 +27,7 @@ static void euler(vin_integrator *self, const vin_state *from, double h, vin_sta
   advance(self->n, from->v, h, self->vdot, to->v);
 }
 
-/* theory, section 8.4: p + h v + h^2/2 v',  v + h v' */
+/* theory (27): p + h v + h^2/2 v',  v + h v' */
 static void taylor2(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   const double *a = self->vdot;
   for (vin_int i = 0; i < self->n; i++) {

@@ -26,6 +26,8 @@ struct vin_integrator {
   double *z;         /* 2 (n + m): velocity stage and next position stage, solved together */
   double *next;      /* n: increment of the next position stage, predicted */
   double *s;         /* m: right-hand side of the position stage */
+  double *floor;     /* m: rounding floors of Phi, renewed every FLOOR_STEPS steps */
+  int floor_age;     /* steps since then; -1: not known */
   double *s_past[3]; /* m each: converged s of the last steps, newest first */
   int s_count;
   double last_h;

@@ -115,6 +115,7 @@ static bool allocate(vin_integrator *self) {
                 {&self->z, rattle ? 2 * (n + m) : 1},
                 {&self->next, rattle ? n : 1},
                 {&self->s, rattle ? m : 1},
+                {&self->floor, rattle ? m : 1},
                 {&self->s_past[0], rattle ? m : 1},
                 {&self->s_past[1], rattle ? m : 1},
                 {&self->s_past[2], rattle ? m : 1}};
@@ -127,9 +128,9 @@ static bool allocate(vin_integrator *self) {
 
 static void free_content(vin_integrator *self) {
   const vin_context *context = &self->object.context;
-  double *owned[] = {self->f,     self->vdot,      self->wn[0],     self->wn[1],    self->wn[2],
-                     self->wn[3], self->wm[0],     self->wm[1],     self->z,        self->next,
-                     self->s,     self->s_past[0], self->s_past[1], self->s_past[2]};
+  double *owned[] = {self->f,     self->vdot,      self->wn[0],     self->wn[1],     self->wn[2],
+                     self->wn[3], self->wm[0],     self->wm[1],     self->z,         self->next,
+                     self->s,     self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
   vin_projector_destroy(self->projector);
   vin_system_destroy(self->system);

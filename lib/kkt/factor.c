@@ -23,6 +23,7 @@ static void collect_dropped(vin_kkt *kkt) {
   for (vin_int i = 0; i < kkt->m; i++) {
     if (kkt->dropped[i]) kkt->dropped_rows[kkt->dropped_count++] = i;
   }
+  kkt->any_dropped = kkt->dropped_count > 0;
 }
 
 /* Names up to three of the dropped rows. */
@@ -104,9 +105,9 @@ static vin_int find_negligible(vin_kkt *kkt, const vini_backend *backend) {
 /* The library's LDL', which drops dependent rows as it goes. */
 static vin_status factor_ldlt(vin_kkt *kkt, vini_backend *ldlt) {
   VINI_TRY(factor_with(kkt, ldlt));
-  take_dropped(kkt, ldlt);
   vini_factor_info info;
   ldlt->table->info(ldlt, &info);
+  if (info.zero > 0 || kkt->any_dropped) take_dropped(kkt, ldlt);
   if (info.rcond >= 0 && info.rcond < NEGLIGIBLE_PIVOT && find_negligible(kkt, ldlt) > 0) {
     VINI_TRY(factor_without_dropped(kkt, ldlt, 0)); /* a row of zeros is dropped by itself */
     take_dropped(kkt, ldlt);

@@ -283,6 +283,15 @@ static vin_status scatter(vin_kkt *kkt, vini_part *part, const double *values, d
   return VIN_OK;
 }
 
+vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c) {
+  kkt->active = NULL;
+  kkt->dropped_count = 0;
+  VINI_TRY(scatter(kkt, &kkt->h, h, 1));
+  VINI_TRY(scatter(kkt, &kkt->j, j, 1));
+  VINI_TRY(scatter(kkt, &kkt->c, c, -1));
+  return vini_kkt_factor_values(kkt);
+}
+
 vin_status vin_kkt_factor(vin_kkt *kkt, const double *h, const double *j, const double *c) {
   VINI_TRY(vini_ready(kkt == NULL ? NULL : &kkt->object));
   kkt->active = NULL;
@@ -290,10 +299,7 @@ vin_status vin_kkt_factor(vin_kkt *kkt, const double *h, const double *j, const 
   VINI_TRY(check_values(kkt, &kkt->h, h));
   VINI_TRY(check_values(kkt, &kkt->j, j));
   VINI_TRY(check_values(kkt, &kkt->c, c));
-  VINI_TRY(scatter(kkt, &kkt->h, h, 1));
-  VINI_TRY(scatter(kkt, &kkt->j, j, 1));
-  VINI_TRY(scatter(kkt, &kkt->c, c, -1));
-  return vini_kkt_factor_values(kkt);
+  return vini_kkt_factor_finite(kkt, h, j, c);
 }
 
 vin_kkt_info vin_kkt_get_info(const vin_kkt *kkt) {

@@ -30,6 +30,7 @@ struct vin_kkt {
   vini_backend *active;     /* that made the present factorisation; NULL: there is none */
   unsigned char *droppable; /* n + m: the multipliers */
   unsigned char *dropped;   /* m */
+  bool any_dropped;         /* some of them are set */
   vin_int *dropped_rows;    /* dropped_count, ascending */
   vin_int dropped_count;
   double *pivot, *pivot_scale; /* n + m */
@@ -47,6 +48,9 @@ vin_status vini_kkt_factor_values(vin_kkt *kkt);
 /* Hands the present values to UMFPACK after a failed verdict. VIN_ERR_UNSUPPORTED: there is
  * none. */
 vin_status vini_kkt_fall_back(vin_kkt *kkt, const char *reason);
+
+/* vin_kkt_factor() for values that are known to be finite. */
+vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
 
 /* In place on count stacked vectors of n + m, without refinement or check, for callers whose own
  * iteration verifies the result. Dropped multipliers become 0. */

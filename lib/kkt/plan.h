@@ -46,8 +46,8 @@ vin_status vini_blocks_create(vini_blocks *blocks, vini_object *object, const vi
 vin_status vini_find_hubs(vini_object *object, const vini_blocks *blocks, const vin_sparse *k,
                           bool *hub, bool *late, vin_int *hubs);
 
-/* Chains and trees of blocks: *is_tree, and the constraint blocks (mb) from the leaves to a root, which
- * fills in nothing but what a massive rod brings. Linear time. */
+/* Chains and trees of blocks: *is_tree, and the constraint blocks (mb) from the leaves to a root,
+ * which fills in nothing but what a massive rod brings. Linear time. */
 vin_status vini_tree_order(vini_object *object, const vini_blocks *blocks, const vin_sparse *k,
                            vin_int *constraint_order, bool *is_tree);
 void vini_blocks_destroy(vini_blocks *blocks, const vin_context *context);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The graph of coordinate blocks and constraint blocks, an edge where one touches the other. Vertices:
- * constraint blocks first, then coordinate blocks. */
+/* The graph of coordinate blocks and constraint blocks, an edge where one touches the other.
+ * Vertices: constraint blocks first, then coordinate blocks. */
 typedef struct walk {
   const vini_blocks *b;
   vin_int *queue;  /* vertices in the order of their visit */
@@ -50,7 +50,8 @@ static bool couplings_follow_constraints(const walk *w, const vin_sparse *k) {
     for (vin_int at = k->start[j]; at < k->start[j + 1] && k->row[at] < b->n; at++) {
       vin_int other = b->of_coordinate[k->row[at]];
       if (other == block) continue;
-      /* two blocks share a constraint when it is the parent of one and parent or child of the other */
+      /* two blocks share a constraint when it is the parent of one and parent or child of the
+       * other */
       vin_int up = w->parent[block + b->mb], up_other = w->parent[other + b->mb];
       bool shared = up >= 0 && (up == up_other || w->parent[up] == other + b->mb);
       shared = shared || (up_other >= 0 && w->parent[up_other] == block + b->mb);

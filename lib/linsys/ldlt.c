@@ -1,7 +1,6 @@
 /* ldlt - the library's own LDL' without pivoting as a backend: life cycle, values, verdict.
  *
- * For a matrix whose leading blocks in the given order are regular (solver_notes, Schur-type
- * order). Everything that does not depend on values is done at creation (ldlt_plan.h); factor() and
+ * For a matrix whose leading blocks in the given order are regular (theory, section 2.1). Everything that does not depend on values is done at creation (ldlt_plan.h); factor() and
  * solve() neither allocate nor search. */
 #include "linsys/ldlt_kernel.h"
 #include "linsys/ldlt_plan.h"

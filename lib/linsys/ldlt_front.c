@@ -28,8 +28,8 @@ typedef struct builder {
 
 static vin_status no_memory(const builder *b) {
   return vini_fail(b->object, VIN_ERR_NO_MEMORY,
-                   "ldlt: no memory for the plan of %d unknowns, %lld entries of L", (int)b->plan->n,
-                   (long long)b->plan->nnz);
+                   "ldlt: no memory for the plan of %d unknowns, %lld entries of L",
+                   (int)b->plan->n, (long long)b->plan->nnz);
 }
 
 void vini_front_plan_clear(const vin_context *context, vini_front_plan *plan) {
@@ -171,12 +171,20 @@ static vin_status find_rows(builder *b) {
       }
     }
     if (count != front->rows) {
-      return vini_fail(b->object, VIN_ERR_INTERNAL, "ldlt: front %d has %d rows instead of %d", (int)f,
-                       (int)count, (int)front->rows);
+      return vini_fail(b->object, VIN_ERR_INTERNAL, "ldlt: front %d has %d rows instead of %d",
+                       (int)f, (int)count, (int)front->rows);
     }
     sort_columns(row, count);
   }
   return VIN_OK;
+}
+
+static void set_run(const vini_front_plan *plan, vini_front *front) {
+  const vin_int *rel = plan->rel + front->row;
+  front->run = front->rows > 0 ? rel[0] : -1;
+  for (vin_int i = 1; i < front->rows; i++) {
+    if (rel[i] != rel[0] + i) front->run = -1;
+  }
 }
 
 /* Places of a front's rows in its parent: both lists ascend. */
@@ -196,6 +204,7 @@ static void find_relative(builder *b) {
       while (up_row[l] < column) l++;
       plan->rel[front->row + i] = up->pivots + l;
     }
+    set_run(plan, &plan->front[f]);
   }
 }
 
@@ -324,7 +333,8 @@ static vin_status place_squares(builder *b) {
       const vini_front *child = &plan->front[c];
       complete = complete && give(&p, context, child->square, square_size(child));
     }
-    if (b->parent[f] < 0) complete = complete && give(&p, context, front->square, square_size(front));
+    if (b->parent[f] < 0)
+      complete = complete && give(&p, context, front->square, square_size(front));
   }
   plan->buffer_count = p.top;
   vini_free(context, p.piece);
@@ -375,9 +385,10 @@ static vin_status build(builder *b, bool (*wanted)(vin_int, vin_int), double par
   return *fits ? place_all(b) : VIN_OK;
 }
 
-vin_status vini_front_plan_build(vini_object *object, vini_front_plan *plan, const vin_sparse *matrix,
-                                 const vin_int *order, bool (*wanted)(vin_int pivots, vin_int rows),
-                                 double part, bool *fits) {
+vin_status vini_front_plan_build(vini_object *object, vini_front_plan *plan,
+                                 const vin_sparse *matrix, const vin_int *order,
+                                 bool (*wanted)(vin_int pivots, vin_int rows), double part,
+                                 bool *fits) {
   const vin_context *context = &object->context;
   memset(plan, 0, sizeof *plan);
   plan->n = matrix->cols;

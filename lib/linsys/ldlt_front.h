@@ -23,6 +23,7 @@ typedef struct vini_front {
   vin_int row;              /* into plan->row, plan->rel */
   vin_int entry, entry_end; /* into plan->source, plan->place */
   vin_int child, sibling;   /* first child, next child of the same parent; -1: none */
+  vin_int run;              /* rel[i] = run + i for all rows; -1: not so */
   int64_t panel;            /* into the values of L */
   int64_t square;           /* into the buffer of squares */
 } vini_front;
@@ -30,11 +31,11 @@ typedef struct vini_front {
 typedef struct vini_front_plan {
   vin_int n, front_count;
   vini_front *front;
-  vin_int *order;   /* n: unknown of column k */
-  vin_int *row;     /* columns of the rows below, front by front, ascending */
-  vin_int *rel;     /* their places in the parent's front */
-  vin_int *source;  /* entry of the matrix ... */
-  vin_int *place;   /* ... and its place in F (row + column * ld) */
+  vin_int *order;  /* n: unknown of column k */
+  vin_int *row;    /* columns of the rows below, front by front, ascending */
+  vin_int *rel;    /* their places in the parent's front */
+  vin_int *source; /* entry of the matrix ... */
+  vin_int *place;  /* ... and its place in F (row + column * ld) */
   int64_t row_count, entry_count;
   int64_t value_count;  /* numbers of L, all panels */
   int64_t buffer_count; /* numbers of the buffer of squares */
@@ -45,9 +46,10 @@ typedef struct vini_front_plan {
 
 /* order: n, NULL: the natural one. *fits: at least `part` of the columns are in fronts that
  * `wanted(pivots, rows)` approves of; otherwise the plan is left empty. */
-vin_status vini_front_plan_build(vini_object *object, vini_front_plan *plan, const vin_sparse *matrix,
-                                 const vin_int *order, bool (*wanted)(vin_int pivots, vin_int rows),
-                                 double part, bool *fits);
+vin_status vini_front_plan_build(vini_object *object, vini_front_plan *plan,
+                                 const vin_sparse *matrix, const vin_int *order,
+                                 bool (*wanted)(vin_int pivots, vin_int rows), double part,
+                                 bool *fits);
 void vini_front_plan_clear(const vin_context *context, vini_front_plan *plan);
 
 #endif

@@ -43,8 +43,8 @@ static bool fronts_pivots(const vini_backend *backend, double *d, double *scale)
 
 static int64_t bytes_held(const vini_fronts *x) {
   const vini_front_plan *plan = &x->plan;
-  const int64_t numbers = plan->value_count + plan->buffer_count + 5 * (int64_t)plan->n +
-                          2 * (int64_t)plan->max_front;
+  const int64_t numbers =
+      plan->value_count + plan->buffer_count + 5 * (int64_t)plan->n + 2 * (int64_t)plan->max_front;
   const int64_t indices = 2 * plan->row_count + 2 * plan->entry_count + plan->n;
   return (int64_t)sizeof *x + numbers * (int64_t)sizeof(double) +
          indices * (int64_t)sizeof(vin_int) + 2 * (int64_t)plan->n +
@@ -55,13 +55,14 @@ static void fronts_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_fronts *x = (const vini_fronts *)backend;
   const vini_tally *t = &x->tally;
   const bool known = x->factored, any = known && t->largest > 0;
-  *info = (vini_factor_info){.nnz_factor = x->plan.nnz,
-                             .flops = x->plan.flops,
-                             .bytes = bytes_held(x),
-                             .negative = known ? t->negative : -1,
-                             .zero = known ? t->dropped : -1,
-                             .rcond = any ? t->smallest / t->largest : -1,
-                             .min_pivot_ratio = any && t->cancellation > 0 ? 1 / t->cancellation : -1};
+  *info =
+      (vini_factor_info){.nnz_factor = x->plan.nnz,
+                         .flops = x->plan.flops,
+                         .bytes = bytes_held(x),
+                         .negative = known ? t->negative : -1,
+                         .zero = known ? t->dropped : -1,
+                         .rcond = any ? t->smallest / t->largest : -1,
+                         .min_pivot_ratio = any && t->cancellation > 0 ? 1 / t->cancellation : -1};
 }
 
 static const char *fronts_describe(const vini_backend *backend) {
@@ -74,7 +75,7 @@ static void fronts_destroy(vini_backend *backend) {
   if (x == NULL) return;
   const vin_context context = x->object->context;
   vini_front_plan_clear(&context, &x->plan);
-  void *owned[] = {x->value, x->buffer,  x->work, x->pivot,     x->scale,
+  void *owned[] = {x->value, x->buffer,  x->work,    x->pivot,    x->scale,
                    x->y,     x->inverse, x->dropped, x->droppable};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(&context, owned[i]);
   vini_free(&context, x);

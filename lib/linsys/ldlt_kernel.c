@@ -15,7 +15,7 @@
 typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
-static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d, double scale) {
+static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d) {
   const double size = fabs(d);
   if (x->droppable[column] && size <= DBL_MAX) {
     x->dropped[x->plan.order[column]] = 1;
@@ -26,11 +26,27 @@ static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d
     if (t->failed < 0) t->failed = column;
     return 0;
   }
-  t->negative += d < 0;
-  t->smallest = size < t->smallest ? size : t->smallest;
-  t->largest = size > t->largest ? size : t->largest;
-  t->cancellation = fmax(t->cancellation, scale / size);
   return 1 / d;
+}
+
+/* Extremes and signs of the pivots that were kept, without branches. */
+static void survey(const vini_fronts *x, vini_tally *t) {
+  const vin_int n = x->plan.n;
+  const double *pivot = x->pivot, *scale = x->scale, *inverse = x->inverse;
+  double smallest = DBL_MAX, largest = 0, cancellation = 0;
+  vin_int negative = 0;
+  for (vin_int k = 0; k < n; k++) {
+    const double size = fabs(pivot[k]), ratio = scale[k] * fabs(inverse[k]);
+    const double kept = t->dropped > 0 && inverse[k] == 0 ? DBL_MAX : size;
+    smallest = kept < smallest ? kept : smallest;
+    largest = size > largest ? size : largest; /* a dropped one is smaller than its neighbours' */
+    cancellation = ratio > cancellation ? ratio : cancellation;
+    negative += inverse[k] < 0;
+  }
+  t->smallest = smallest;
+  t->largest = largest;
+  t->cancellation = cancellation;
+  t->negative = negative;
 }
 
 #define KERNEL(name) plain_##name

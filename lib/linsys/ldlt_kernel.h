@@ -16,15 +16,15 @@ typedef struct vini_fronts {
   vini_backend backend;
   vini_object *object;
   vini_front_plan plan;
-  double *value;                /* panels of L, and a few numbers that vectors may run over */
-  double *buffer;               /* squares */
-  double *work;                 /* 2 max_front: rows of right-hand sides */
-  double *pivot, *scale;        /* n: d and what was added up to it */
-  double *inverse;              /* n: 1/d, 0 for a dropped column */
-  double *y;                    /* 2 n: right-hand sides in elimination order */
-  unsigned char *droppable;     /* n, by columns */
-  unsigned char *dropped;       /* n, by unknowns */
-  double threshold;             /* |d| < threshold * scale is dropped where droppable */
+  double *value;            /* panels of L, and a few numbers that vectors may run over */
+  double *buffer;           /* squares */
+  double *work;             /* 2 max_front: rows of right-hand sides */
+  double *pivot, *scale;    /* n: d and what was added up to it */
+  double *inverse;          /* n: 1/d, 0 for a dropped column */
+  double *y;                /* 2 n: right-hand sides in elimination order */
+  unsigned char *droppable; /* n, by columns */
+  unsigned char *dropped;   /* n, by unknowns */
+  double threshold;         /* |d| < threshold * scale is dropped where droppable */
   bool factored;
   vini_tally tally;
   bool (*eliminate)(struct vini_fronts *fronts, const double *a);

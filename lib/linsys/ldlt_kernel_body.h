@@ -2,21 +2,41 @@
  * KERNEL(name) gives the version's names, KERNEL_TARGET its function attribute. No include guard on
  * purpose. */
 
-/* d_k is judged: inverted, dropped (0 is returned), or broken down (tally.failed). */
+/* d_k is inverted, dropped (0 is returned), or broken down (tally.failed). The rest of the verdict is
+ * taken from all pivots together, in survey(). */
 KERNEL_INLINE double KERNEL(take_pivot)(vini_fronts *x, vini_tally *t, vin_int column, double d,
                                         double scale) {
   const double size = fabs(d), least = x->threshold * scale;
   x->pivot[column] = d;
   x->scale[column] = scale;
   if (__builtin_expect(!(size > (least > DBL_MIN ? least : DBL_MIN) && size <= DBL_MAX), 0)) {
-    return x->inverse[column] = weak_pivot(x, t, column, d, scale);
+    return x->inverse[column] = weak_pivot(x, t, column, d);
   }
-  const double inverse = 1 / d, cancellation = scale * fabs(inverse);
-  t->negative += d < 0;
-  t->smallest = size < t->smallest ? size : t->smallest;
-  t->largest = size > t->largest ? size : t->largest;
-  t->cancellation = cancellation > t->cancellation ? cancellation : t->cancellation;
-  return x->inverse[column] = inverse;
+  return x->inverse[column] = 1 / d;
+}
+
+/* f += u for rows that stand side by side in the parent's front. */
+KERNEL_INLINE void KERNEL(add_run)(double *restrict f, const int ld, double *restrict s,
+                                   const double *restrict u, const int64_t child_ld,
+                                   const double *restrict cs, const int rows) {
+  VINI_UNROLL
+  for (int j = 0; j < rows; j++) {
+    VINI_UNROLL
+    for (int i = j; i < rows; i++) f[(int64_t)j * ld + i] += u[j * child_ld + i];
+    s[j] += cs[j];
+  }
+}
+
+static void KERNEL(add_scattered)(double *restrict f, const int ld, double *restrict s,
+                                  const double *restrict u, const int64_t child_ld,
+                                  const double *restrict cs, const vin_int *restrict rel,
+                                  const int rows) {
+  for (int j = 0; j < rows; j++) {
+    double *column = f + (int64_t)rel[j] * ld;
+    for (int i = j; i < rows; i++) column[rel[i]] += u[i];
+    s[rel[j]] += cs[j];
+    u += child_ld;
+  }
 }
 
 /* F and the magnitudes s behind it := the matrix's entries plus what the children leave. */
@@ -37,43 +57,77 @@ KERNEL_INLINE void KERNEL(assemble)(vini_fronts *x, const vini_front *front, con
   for (int k = 0; k < pivots; k++) s[k] = fabs(f[k + (int64_t)k * ld]);
   for (vin_int c = front->child; c >= 0; c = plan->front[c].sibling) {
     const vini_front *child = &plan->front[c];
-    const int rows = child->rows, child_ld = child->ld;
-    const double *u = x->buffer + child->square + (int64_t)(child_ld + 1) * child->pivots;
-    const double *cs = x->buffer + child->square + (int64_t)child_ld * child_ld + child->pivots;
-    const vin_int *rel = plan->rel + child->row;
-    for (int j = 0; j < rows; j++) {
-      double *column = f + (int64_t)rel[j] * ld;
-      for (int i = j; i < rows; i++) column[rel[i]] += u[i];
-      s[rel[j]] += cs[j];
-      u += child_ld;
+    const int64_t child_ld = child->ld;
+    const double *cs = x->buffer + child->square + child_ld * child_ld + child->pivots;
+    const double *u = x->buffer + child->square + (child_ld + 1) * child->pivots;
+    if (child->run >= 0 && child->rows == 4) {
+      KERNEL(add_run)(f + (int64_t)child->run * (ld + 1), ld, s + child->run, u, child_ld, cs, 4);
+    } else if (child->rows == 1) {
+      KERNEL(add_run)(f + (int64_t)child->run * (ld + 1), ld, s + child->run, u, child_ld, cs, 1);
+    } else {
+      KERNEL(add_scattered)(f, ld, s, u, child_ld, cs, plan->rel + child->row, child->rows);
     }
   }
 }
 
-/* Eliminates the pivots of a front: L to its panel, the rest of F updated in place. Plain numbers and
- * no vectors: a child's numbers are read right after they were written one by one, and a vector load
- * would have to wait for them (measured: 1.7 times slower). */
-KERNEL_INLINE void KERNEL(small_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
-                                       const double *a, const int pivots, const int size,
-                                       const int ld) {
+/* Eliminates the pivots of a front of any size: L to its panel, the rest of F updated in place. */
+KERNEL_INLINE void KERNEL(any_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
+                                     const double *a) {
+  const int pivots = front->pivots, size = pivots + front->rows, ld = front->ld;
   double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
-  double *restrict s = f + ld * ld;
+  double *restrict s = f + (int64_t)ld * ld;
   KERNEL(assemble)(x, front, a, pivots, size, ld, f);
-  VINI_UNROLL
   for (int k = 0; k < pivots; k++) {
-    const double *fk = f + k * ld;
-    double *lk = l + k * size;
+    const double *fk = f + (int64_t)k * ld;
+    double *lk = l + (int64_t)k * size;
     const double inverse = KERNEL(take_pivot)(x, t, front->first + k, fk[k], s[k]);
-    VINI_UNROLL
     for (int i = k + 1; i < size; i++) {
       lk[i] = fk[i] * inverse;
       s[i] += fabs(fk[i] * lk[i]);
     }
+    for (int j = k + 1; j < size; j++) {
+      for (int i = j; i < size; i++) f[(int64_t)j * ld + i] -= fk[j] * lk[i];
+    }
+  }
+}
+
+/* The same for a known size, in local variables: what waits for memory here waits in every link of a
+ * chain. Plain numbers and no vectors: a child's numbers are read right after they were written one
+ * by one, and a vector load would have to wait for them (measured: 1.7 times slower). */
+KERNEL_INLINE void KERNEL(known_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
+                                       const double *a, const int pivots, const int size,
+                                       const int ld) {
+  double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
+  double *restrict s = f + ld * ld;
+  double c[8][8], m[8]; /* F by columns and its magnitudes */
+  KERNEL(assemble)(x, front, a, pivots, size, ld, f);
+  VINI_UNROLL
+  for (int j = 0; j < size; j++) {
+    m[j] = s[j];
+    VINI_UNROLL
+    for (int i = j; i < size; i++) c[j][i] = f[j * ld + i];
+  }
+  VINI_UNROLL
+  for (int k = 0; k < pivots; k++) {
+    const double inverse = KERNEL(take_pivot)(x, t, front->first + k, c[k][k], m[k]);
+    double lk[8];
+    VINI_UNROLL
+    for (int i = k + 1; i < size; i++) {
+      lk[i] = c[k][i] * inverse;
+      l[k * size + i] = lk[i];
+      m[i] += fabs(c[k][i] * lk[i]);
+    }
     VINI_UNROLL
     for (int j = k + 1; j < size; j++) {
       VINI_UNROLL
-      for (int i = j; i < size; i++) f[j * ld + i] -= fk[j] * lk[i];
+      for (int i = j; i < size; i++) c[j][i] -= c[k][j] * lk[i];
     }
+  }
+  VINI_UNROLL
+  for (int j = pivots; j < size; j++) {
+    s[j] = m[j];
+    VINI_UNROLL
+    for (int i = j; i < size; i++) f[j * ld + i] = c[j][i];
   }
 }
 
@@ -84,14 +138,15 @@ KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
     const vini_front *f = &plan->front[k];
     const int pivots = f->pivots, size = pivots + f->rows;
     if (pivots == 4 && size == 8) { /* a chain of massive rods */
-      KERNEL(small_front)(x, &t, f, a, 4, 8, 8);
+      KERNEL(known_front)(x, &t, f, a, 4, 8, 8);
     } else if (pivots == 4 && size == 5) { /* a chain of point masses */
-      KERNEL(small_front)(x, &t, f, a, 4, 5, 8);
+      KERNEL(known_front)(x, &t, f, a, 4, 5, 8);
     } else {
-      KERNEL(small_front)(x, &t, f, a, pivots, size, f->ld);
+      KERNEL(any_front)(x, &t, f, a);
     }
     if (t.failed >= 0) break;
   }
+  if (t.failed < 0) survey(x, &t);
   x->tally = t;
   return t.failed < 0;
 }
@@ -99,10 +154,9 @@ KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
 /* ---- substitution: V is double (one right-hand side) or v2 (two at once) ------------------------ */
 
 #define SUBSTITUTION(V, one_or_two)                                                                \
-  KERNEL_INLINE void KERNEL(forward_##one_or_two)(const double *restrict l,                        \
-                                                  const vin_int *restrict row, V *restrict y,      \
-                                                  V *restrict own, const int nc, const int nr,     \
-                                                  V *restrict z) {                                 \
+  KERNEL_INLINE void KERNEL(forward_##one_or_two)(                                                 \
+      const double *restrict l, const vin_int *restrict row, V *restrict y, V *restrict own,       \
+      const int nc, const int nr, V *restrict z) {                                                 \
     const int ld = nc + nr;                                                                        \
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < nr; i++) z[i] = (V){0};                                                    \
@@ -141,7 +195,7 @@ KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
       own[k] = even;                                                                               \
     }                                                                                              \
   }                                                                                                \
-  KERNEL_TARGET static void KERNEL(sweep_##one_or_two)(vini_fronts * x, V * y) {                     \
+  KERNEL_TARGET static void KERNEL(sweep_##one_or_two)(vini_fronts * x, V * y) {                   \
     const vini_front_plan *plan = &x->plan;                                                        \
     V *work = (V *)(void *)x->work;                                                                \
     for (vin_int k = 0; k < plan->front_count; k++) {                                              \

@@ -222,11 +222,20 @@ void vini_projector_add_mass(const vin_projector *self, double alpha, const doub
   }
 }
 
+/* Rows mostly come in runs (a rod's six entries): each run is summed up before it is stored. */
 void vini_projector_add_jacobian(const vin_projector *self, double alpha, const double *x,
                                  double *y) {
-  const vin_int *row = self->jacobian.row, *col = self->jacobian.col;
+  const vin_int *row = self->jacobian.row, *col = self->jacobian.col, count = self->jacobian.count;
   const double *value = self->jacobian_values;
-  for (vin_int k = 0; k < self->jacobian.count; k++) y[row[k]] += alpha * value[k] * x[col[k]];
+  for (vin_int k = 0; k < count;) {
+    vin_int r = row[k];
+    double sum = 0;
+    do {
+      sum += value[k] * x[col[k]];
+      k++;
+    } while (k < count && row[k] == r);
+    y[r] += alpha * sum;
+  }
 }
 
 void vini_projector_add_transposed(const vin_projector *self, double alpha, const double *x,
@@ -268,7 +277,7 @@ static vin_status factor(vin_projector *self, const double *h, double damping, v
     c = self->compliance;
     self->compliant = damping > 0;
   }
-  vin_status status = vin_kkt_factor(self->kkt, h, self->jacobian_values, c);
+  vin_status status = vini_kkt_factor_finite(self->kkt, h, self->jacobian_values, c);
   if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   self->factored = kind;
   return VIN_OK;
@@ -325,7 +334,7 @@ vin_status vini_projector_energy(vin_projector *self, double t, const double *p,
   return vini_eval_potential(self->system, &self->object, t, p, potential);
 }
 
-/* theory: [M J'; J 0] [v'; lambda] = [f; -a] */
+/* theory (5): [M J'; J 0] [v'; lambda] = [f; -a] */
 vin_status vini_projector_acceleration(vin_projector *self, double t, const double *p,
                                        const double *v, bool factored, double *vdot, double *lambda,
                                        double *residual) {
