@@ -106,6 +106,13 @@ VIN_API vin_solver_stats vin_kkt_get_stats(const vin_kkt *kkt);
 /** Constraint rows dropped (or refused) as dependent in the last factorisation, ascending. */
 VIN_API vin_int vin_kkt_dropped(const vin_kkt *kkt, const vin_int **rows);
 
+/** Replaces the multipliers of count solutions (m x count) by those of least Euclidean norm that give
+ * the same forces J' lambda: where rows depend on each other, a solution leaves the dropped ones
+ * at 0, which is as right, but not symmetric. Nothing to do when no row was dropped. Needs the
+ * factorisation that solved. One solve and m numbers of memory per dropped row.
+ * VIN_ERR_TOO_LARGE: more than 2^26 numbers. For reports; integrators iterate without it. */
+VIN_API vin_status vin_kkt_minimum_norm(vin_kkt *kkt, vin_int count, double *lambda);
+
 /** One paragraph: sizes, blocks, solver, ordering and why, predicted flops and bytes. */
 VIN_API const char *vin_kkt_describe(const vin_kkt *kkt);
 
