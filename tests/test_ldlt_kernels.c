@@ -1,0 +1,142 @@
+/* test_ldlt_kernels - the unrolled kernel for chains, in the version for this processor's vector units
+ * and in the plain one, against a dense solve in long double and against each other. */
+#include "linsys/ldlt_kernel.h"
+#include "test_problem.h"
+#include "test_support.h"
+
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS = 60 }; /* enough that the ends do not decide */
+
+/* Coordinates of neighbouring points coupled as by massive rods: m/6 [2 1; 1 2]. */
+static test_problem *massive_chain(void) {
+  test_random random = {5};
+  test_problem *p = test_problem_new(3 * POINTS, POINTS);
+  for (vin_int k = 0; k < 3 * POINTS; k++) {
+    test_problem_put(p, k, k, k < 3 * (POINTS - 1) ? 4.0 / 6 : 2.0 / 6);
+    if (k + 3 < 3 * POINTS) test_problem_put(p, k + 3, k, 1.0 / 6);
+  }
+  for (vin_int c = 0; c < POINTS; c++) {
+    for (vin_int i = 0; i < 3; i++) {
+      const double entry = (i == 0) + test_random_between(&random, -0.4, 0.4);
+      test_problem_put(p, p->n + c, 3 * c + i, entry);
+      if (c > 0) test_problem_put(p, p->n + c, 3 * (c - 1) + i, -entry);
+    }
+  }
+  return p;
+}
+
+/* Leaf to root: the free end first. */
+static void order_from_the_end(test_problem *p) {
+  vin_int sequence[POINTS];
+  for (vin_int c = 0; c < POINTS; c++) sequence[c] = POINTS - 1 - c;
+  test_problem_order(p, sequence);
+}
+
+static vini_fronts *fronts_of(test_problem *p) {
+  order_from_the_end(p);
+  cr_assert_eq(test_problem_factor(p), VIN_OK);
+  cr_assert(vini_is_fronts(p->backend), "the kernel must be taken, or this tests nothing");
+  return (vini_fronts *)p->backend;
+}
+
+/* Solutions agree with the dense one to rounding (condition below 1e5), inertia is right, two
+ * right-hand sides give the bits of two single ones. */
+static void check(test_problem *p, bool plain) {
+  const vin_int size = p->n + p->m;
+  vini_fronts_choose_kernel(fronts_of(p), plain);
+  cr_assert_eq(test_problem_factor(p), VIN_OK);
+  cr_assert_eq(test_problem_info(p).negative, p->m);
+  double *dense = test_problem_dense(p), *b = test_random_vector(size, 3);
+  double *expected = calloc((size_t)size, sizeof(double));
+  double *both = calloc(2 * (size_t)size, sizeof(double)), *one = calloc((size_t)size, sizeof *one);
+  cr_assert(test_dense_solve(size, dense, b, expected));
+  for (int copy = 0; copy < 2; copy++) memcpy(both + copy * size, b, (size_t)size * sizeof *b);
+  memcpy(one, b, (size_t)size * sizeof *b);
+  cr_assert_eq(p->backend->table->solve(p->backend, 1, one), VIN_OK);
+  cr_assert_eq(p->backend->table->solve(p->backend, 2, both), VIN_OK);
+  cr_assert_leq(test_max_difference(size, one, expected), 1e-12 * test_max_abs(size, expected));
+  cr_assert_arr_eq(both, one, (size_t)size * sizeof *one);
+  cr_assert_arr_eq(both + size, one, (size_t)size * sizeof *one);
+  free(dense);
+  free(b);
+  free(expected);
+  free(both);
+  free(one);
+}
+
+Test(ldlt_kernels, chain_of_points) {
+  for (int plain = 0; plain < 2; plain++) {
+    test_problem *p = test_problem_chain(POINTS, NULL);
+    check(p, plain);
+    test_problem_free(p);
+  }
+}
+
+Test(ldlt_kernels, chain_of_massive_rods) {
+  for (int plain = 0; plain < 2; plain++) {
+    test_problem *p = massive_chain();
+    check(p, plain);
+    test_problem_free(p);
+  }
+}
+
+/* Fused multiply-add rounds once where plain code rounds twice: same pivots to a few roundings. */
+Test(ldlt_kernels, versions_agree) {
+  test_problem *p = massive_chain();
+  const vin_int size = p->n + p->m;
+  double *d[2], *scale[2];
+  for (int plain = 0; plain < 2; plain++) {
+    vini_fronts_choose_kernel(fronts_of(p), plain);
+    cr_assert_eq(test_problem_factor(p), VIN_OK);
+    d[plain] = calloc((size_t)size, sizeof(double));
+    scale[plain] = calloc((size_t)size, sizeof(double));
+    cr_assert(p->backend->table->pivots(p->backend, d[plain], scale[plain]));
+  }
+  for (vin_int k = 0; k < size; k++) {
+    cr_assert_float_eq(d[0][k], d[1][k], 1e-13 * scale[0][k]);
+    cr_assert_float_eq(scale[0][k], scale[1][k], 1e-13 * scale[0][k]);
+  }
+  for (int plain = 0; plain < 2; plain++) free(d[plain]), free(scale[plain]);
+  test_problem_free(p);
+}
+
+/* The last row of the chain entered twice would change its fronts; a row of zeros does not. It is
+ * dropped where that is allowed, its multiplier is exactly 0, and it breaks the factorisation down,
+ * naming the unknown, where it is not. */
+Test(ldlt_kernels, dropped_row) {
+  for (int plain = 0; plain < 2; plain++) {
+    test_problem *p = massive_chain();
+    const vin_int size = p->n + p->m, zero_row = p->n + POINTS / 2;
+    vini_fronts *x = fronts_of(p);
+    vini_fronts_choose_kernel(x, plain);
+    vin_sparse *matrix = p->matrix;
+    for (vin_int j = 0; j < size; j++) {
+      for (vin_int at = matrix->start[j]; at < matrix->start[j + 1]; at++) {
+        if (matrix->row[at] == zero_row) matrix->value[at] = 0;
+      }
+    }
+    cr_assert_eq(p->backend->table->factor(p->backend, matrix), VIN_SINGULAR);
+    char name[32];
+    snprintf(name, sizeof name, "unknown %d ", (int)zero_row);
+    cr_assert(strstr(vini_text(p->object), name), "%s", vini_text(p->object));
+    unsigned char *droppable = calloc((size_t)size, 1);
+    memset(droppable + p->n, 1, (size_t)p->m);
+    vini_ldlt_set_drop(p->backend, droppable, 1e-11);
+    cr_assert_eq(p->backend->table->factor(p->backend, matrix), VIN_OK);
+    const unsigned char *dropped = vini_ldlt_dropped(p->backend);
+    for (vin_int k = 0; k < size; k++) cr_assert_eq(dropped[k], k == zero_row);
+    cr_assert_eq(test_problem_info(p).negative, p->m - 1);
+    double *b = test_random_vector(size, 9);
+    cr_assert_eq(p->backend->table->solve(p->backend, 1, b), VIN_OK);
+    cr_assert_eq(b[zero_row], 0);
+    free(b);
+    free(droppable);
+    test_problem_free(p);
+  }
+}
