@@ -1,7 +1,7 @@
-# FindSuiteSparse: components SuiteSparse_config, AMD, CHOLMOD, UMFPACK.
+# FindSuiteSparse: components SuiteSparse_config, AMD, CHOLMOD, UMFPACK, SPQR.
 #
 # Defines SuiteSparse_FOUND, SuiteSparse_<component>_FOUND and, for each component found, the target
-# that SuiteSparse 7 defines itself: SuiteSparse::SuiteSparseConfig, ::AMD, ::CHOLMOD, ::UMFPACK.
+# that SuiteSparse 7 defines itself: SuiteSparse::SuiteSparseConfig, ::AMD, ::CHOLMOD, ::UMFPACK, ::SPQR.
 # SuiteSparse 7 installs a CMake package per component, which is preferred. Older ones (5.x) have none:
 # there the shared libraries are looked up by name. Static libraries of 5.x are not covered, because
 # they do not tell what they were built with (BLAS, METIS, OpenMP).
@@ -37,7 +37,7 @@ endmacro()
 
 set(SuiteSparse_TARGETS "")
 if(NOT SuiteSparse_FIND_COMPONENTS)
-  set(SuiteSparse_FIND_COMPONENTS SuiteSparse_config AMD CHOLMOD UMFPACK)
+  set(SuiteSparse_FIND_COMPONENTS SuiteSparse_config AMD CHOLMOD UMFPACK SPQR)
 endif()
 foreach(component IN LISTS SuiteSparse_FIND_COMPONENTS)
   if(component STREQUAL "SuiteSparse_config")
@@ -49,6 +49,16 @@ foreach(component IN LISTS SuiteSparse_FIND_COMPONENTS)
     suitesparse_component(CHOLMOD SuiteSparse::CHOLMOD cholmod cholmod.h)
   elseif(component STREQUAL "UMFPACK")
     suitesparse_component(UMFPACK SuiteSparse::UMFPACK umfpack umfpack.h)
+  elseif(component STREQUAL "SPQR")
+    suitesparse_component(SPQR SuiteSparse::SPQR spqr SuiteSparseQR_C.h)
+    set(suitesparse_links "")
+    if(TARGET SuiteSparse::SPQR)
+      get_target_property(suitesparse_links SuiteSparse::SPQR INTERFACE_LINK_LIBRARIES)
+    endif()
+    if("${suitesparse_links}" STREQUAL "SuiteSparse::SPQR_static") # C++ inside, as in no other
+      set_property(TARGET SuiteSparse::SPQR APPEND PROPERTY INTERFACE_LINK_LIBRARIES
+                   $<IF:$<PLATFORM_ID:Darwin>,c++,stdc++>)
+    endif()
   else()
     set(SuiteSparse_${component}_FOUND FALSE)
   endif()

@@ -4,8 +4,7 @@
  * ground, so that it closes a loop. It knows M(q), f(q, q'), Phi(q) and J = dPhi/dq, and has its
  * own time stepping. vin_kkt solves, in every stage of a Runge-Kutta method, M q'' + J' lambda = f,
  * J q'' = -(dJ/dt) q', and, with the same matrix, the projections onto the loop after each step.
- * lambda is the force of the tip on its pin. The pattern is analysed once, however many times
- * values are handed over. */
+ * lambda is the force of the tip on its pin. The pattern is analysed once. */
 #include <math.h>
 #include <stdio.h>
 
@@ -79,20 +78,22 @@ int main(int argc, char **argv) {
   vin_kkt *kkt = NULL;
   vin_status status = vin_kkt_create(&kkt, NULL, N, M, arm_mass_pattern, arm_loop_pattern,
                                      &options.sim.projector.kkt);
-
-  double q[N], w[N], acceleration[N], lambda[M], phi[M], rate[M];
+  double q[N], w[N], acceleration[N], lambda[M], phi[M], rate[M], row[ARM_REFERENCE];
   arm_start(q, w);
   ex_result result = {.n = N, .m = M, .method = "rk4", .error = NAN};
   result.projection = vin_projection_name(options.sim.projection);
   result.energy_start = arm_energy(q, w);
   result.count_name = "links", result.count = N, result.setup_s = ex_clock() - options.started;
-  int64_t steps = (int64_t)ceil(options.end / options.sim.step - 1e-9);
-  double h = result.h = options.end / (double)steps, begin = ex_clock();
-  for (int64_t k = 1; status == VIN_OK && k <= steps; k++) {
+  double steps = fmax(1.0, ceil(options.end / options.sim.step - 1e-9));
+  double h = result.h = options.end / steps, begin = ex_clock();
+  for (int64_t k = 1; status == VIN_OK && (double)k <= steps; k++) {
     status = step(kkt, h, q, w);
     if (status == VIN_OK) status = project(kkt, options.sim.projection, q, w);
     arm_loop(q, w, phi, rate);
-    result.constraint_max = fmax(result.constraint_max, fmax(fabs(phi[0]), fabs(phi[1])));
+    double gap = fmax(fabs(phi[0]), fabs(phi[1]));
+    if (status == VIN_OK && (options.sim.projection & VIN_PROJECTION_POSITION) && !(gap < 1e-6))
+      status = VIN_STEP_FAILED; /* too far from the loop for two Newton steps */
+    result.constraint_max = fmax(result.constraint_max, gap);
     result.hidden_max = fmax(result.hidden_max, fmax(fabs(rate[0]), fabs(rate[1])));
     result.energy_drift = fmax(result.energy_drift, fabs(arm_energy(q, w) - result.energy_start));
     result.steps = k, result.t = (double)k * h;
@@ -102,13 +103,12 @@ int main(int argc, char **argv) {
   result.symbolic = stats.symbolic, result.numeric = stats.numeric, result.solves = stats.solves;
   if (status == VIN_OK) status = accelerate(kkt, q, w, acceleration, lambda);
   if (status != VIN_OK) {
-    int failed = ex_fail(&options, status, vin_kkt_error(kkt));
+    ex_fail(&options, status, vin_kkt_error(kkt));
     vin_kkt_destroy(kkt);
-    return failed;
+    return 1;
   }
   result.solver = vin_solver_name(vin_kkt_get_info(kkt).solver);
   vin_kkt_destroy(kkt);
-  double row[ARM_REFERENCE];
   if (ex_reference_row("mechanisms/four_bar.csv", result.t, ARM_REFERENCE, row))
     result.error = arm_error(q, w, row);
   int failed = ex_print(&options, &result);

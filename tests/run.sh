@@ -70,9 +70,10 @@ tests() {
 release_build() { build release; }
 release_tests() { tests release; }
 example_tests() { sh tests/test_examples.sh build/release/examples; }
+instruction_counts() { sh bench/golden.sh check build/release; }
 readme_programs() { sh tests/checks/readme.sh build/release include; }
 
-minimal() { # no UMFPACK, CHOLMOD, METIS
+minimal() { # no UMFPACK, CHOLMOD, SuiteSparseQR, METIS
   build minimal -DVINCULA_EXAMPLES=OFF -DVINCULA_BENCH=OFF && tests minimal -LE long
 }
 
@@ -122,6 +123,7 @@ stage "release build" release_build
 stage "release tests" release_tests
 stage "examples" example_tests
 stage "programs of README and guide" readme_programs
+stage "instruction counts" instruction_counts
 stage "check: include layers" check_layers
 stage "check: symbols" check_symbols
 stage "check: headers alone" check_headers
@@ -129,7 +131,7 @@ stage "check: clang-format" check_format
 stage "check: tree and paths" check_tree
 stage "check: the checks can fail" check_selftest
 stage "install and link" install_and_link
-stage "without UMFPACK, CHOLMOD, METIS" minimal
+stage "without UMFPACK, CHOLMOD, SuiteSparseQR, METIS" minimal
 stage "address sanitizer build" asan_build
 stage "address sanitizer tests" asan_tests
 stage "clang without warnings" clang_build

@@ -105,6 +105,9 @@ for program in tethered_satellites chain net custom_system custom_caraxis joint_
   refuses "--projection" "$program" --projection sideways
   refuses "--solver" "$program" --solver prayer
   refuses "--csv" "$program" --csv "$work/nowhere/file.csv"
+  refuses "--csv" "$program" --csv "$work"
+  refuses "--plot" "$program" --plot "$work"
+  refuses "--h" "$program" --t 1e300
 done
 refuses "--links" chain --links 0
 refuses "--kind" chain --kind rope
@@ -154,6 +157,12 @@ has_keys error
 holds 'symbolic == 1 && numeric == 7 * steps && solves == numeric && error < 1e-8'
 order 4 0.004 joint_space_kkt --t 0.5
 
+# an end time far shorter than the step is one step
+for program in tethered_satellites custom_system joint_space_kkt; do
+  run $program --t 0.01 --h 1e9
+  holds 'steps == 1 && h > 0 && constraint_max < 1e-12'
+done
+
 # ---- failure: exit status 1, nothing on standard output, the reason on standard error ----------
 
 for arguments in "--links 10 --h 1 --t 5" "--links 10 --h 1 --t 1000 --method euler --projection none"; do
@@ -164,6 +173,12 @@ for arguments in "--links 10 --h 1 --t 5" "--links 10 --h 1 --t 1000 --method eu
   [ "$status" -eq 1 ] && [ ! -s "$work/stdout" ] && grep -q 'VIN_.* t = ' "$work/stderr" || result=1
   verdict "chain $arguments: fails" $result "status $status, $(cat "$work/stderr")"
 done
+
+status=0
+"$bin/joint_space_kkt" --h 1e9 --t 1e9 >"$work/stdout" 2>"$work/stderr" || status=$?
+result=0
+[ "$status" -eq 1 ] && [ ! -s "$work/stdout" ] && grep -q 'smaller step' "$work/stderr" || result=1
+verdict "joint_space_kkt --h 1e9: fails" $result "status $status, $(cat "$work/stderr")"
 
 # ---- files ----------------------------------------------------------------------------------------
 

@@ -192,6 +192,25 @@ Test(rattle, work_per_step) {
   test_mechanism_free(x);
 }
 
+/* When the step changes, what was learnt is scaled with it: one sweep is enough there, too, where
+ * two are needed otherwise. */
+Test(rattle, a_changed_step_is_predicted) {
+  test_mechanism *x = built(test_pendulum(1, 3));
+  vin_options options = rattle();
+  vin_integrator *integrator = test_integrator(x, &options);
+  vin_state state = test_state(x);
+  static const double h[] = {1e-3, 5e-4};
+  for (int k = 0; k < 2; k++) {
+    int64_t before = vin_integrator_get_stats(integrator).sweeps;
+    cr_assert_eq(test_advance(integrator, x, &state, h[k], 1), VIN_OK);
+    int64_t sweeps = vin_integrator_get_stats(integrator).sweeps - before;
+    cr_expect_leq(sweeps, 1, "%lld sweeps with h = %g", (long long)sweeps, h[k]);
+  }
+  vin_integrator_destroy(integrator);
+  test_state_free(&state);
+  test_mechanism_free(x);
+}
+
 /* A chain far from the origin: |Phi| can't be below eps |p| L / L = 1e5 * 2.2e-16, a few of which
  * are left; no step fails over it, and the shape is that of the chain at the origin to the
  * disturbance of v by floor / h per step. */

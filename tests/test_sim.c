@@ -137,6 +137,20 @@ Test(sim, run_lands_exactly) {
   vin_sim_destroy(sim);
 }
 
+/* A run of 50 ms is a run, however long the step that was asked for: once, less than 1e-9 of a step
+ * counted as rounding, and time went on without the motion. */
+Test(sim, run_may_be_far_shorter_than_the_step) {
+  pendulum data = sound();
+  vin_options options = step_options(1e9), same_options = step_options(0.05);
+  vin_sim *sim = pendulum_sim(&data, &options), *other = pendulum_sim(&data, &same_options);
+  cr_assert_eq(vin_sim_run(sim, 0.05), VIN_OK, "%s", vin_sim_error(sim));
+  cr_assert_eq(vin_sim_run(other, 0.05), VIN_OK);
+  cr_assert_eq(vin_sim_report(sim).steps, 1);
+  cr_assert(same(take(sim), take(other)));
+  vin_sim_destroy(sim);
+  vin_sim_destroy(other);
+}
+
 /* 0.1 k in binary is not k times the step: neither steps nor bits may depend on how a run is cut.
  */
 Test(sim, many_runs_are_one_run) {
@@ -185,6 +199,19 @@ Test(sim, impossible_times_are_refused) {
   cr_assert_eq(vin_sim_set_state(sim, 0, level, bad), VIN_ERR_BAD_INPUT);
   cr_assert_eq(vin_sim_set_state(sim, 0, NULL, rest), VIN_ERR_BAD_INPUT);
   cr_assert(same(before, take(sim)));
+  vin_sim_destroy(sim);
+}
+
+/* 1 / step would overflow, and the multipliers of rattle become NaN. */
+Test(sim, steps_near_the_smallest_number_are_refused) {
+  pendulum data = sound();
+  vin_options options = step_options(0.01);
+  vin_sim *sim = pendulum_sim(&data, &options);
+  cr_assert_eq(vin_sim_set_step(sim, 1e-308), VIN_ERR_BAD_INPUT);
+  cr_assert(strstr(vin_sim_error(sim), "too small"), "%s", vin_sim_error(sim));
+  cr_assert_eq(vin_sim_set_step(sim, 1e-280), VIN_OK);
+  cr_assert_eq(vin_sim_step(sim), VIN_OK);
+  cr_assert(isfinite(vin_sim_state(sim).lambda[0]));
   vin_sim_destroy(sim);
 }
 

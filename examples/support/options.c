@@ -3,13 +3,17 @@
 #include "support.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_BAD_ARGUMENT = 2 };
+/* Of the end time: 16 roundings, the limit of vin_sim. */
+#define SHORTEST_STEP (16 * DBL_EPSILON)
 
 ex_options ex_options_default(const char *program, const char *purpose, double h, double t) {
   ex_options options = {.program = program, .purpose = purpose, .end = t};
@@ -92,6 +96,9 @@ static const char *writable(const ex_options *options, const char *option, const
   if (slash) snprintf(directory, sizeof directory, "%.*s/", (int)(slash - path), path);
   if (!*path || access(directory, W_OK) != 0)
     refuse_value(options, option, path, "a file in a directory that can be written");
+  struct stat there;
+  if (stat(path, &there) == 0 && (S_ISDIR(there.st_mode) || access(path, W_OK) != 0))
+    refuse_value(options, option, path, "a file that can be written");
   return path;
 }
 
@@ -154,4 +161,7 @@ void ex_parse(ex_options *options, const ex_extra *extra, int argc, char **argv)
       ex_refuse(options, name, own ? "a value must follow" : "unknown option");
     i++;
   }
+  /* as vin_sim does; it also keeps the number of steps within an integer */
+  if (!(options->sim.step > SHORTEST_STEP * options->end))
+    ex_refuse(options, "--h", "so short a step is lost in the rounding of --t");
 }

@@ -71,12 +71,13 @@ typedef struct vin_kkt_info {
 
 /** Counters since creation: the three levels of reuse, and what went wrong. */
 typedef struct vin_solver_stats {
-  int64_t symbolic;    /* analyses (1 per pattern and solver) */
-  int64_t numeric;     /* factorisations */
-  int64_t solves;      /* right-hand sides solved */
-  int64_t refinements; /* refinement sweeps */
-  int64_t fallbacks;   /* factorisations handed to the next solver after a failed verdict */
-  int64_t dropped;     /* factorisations in which a dependent row was dropped */
+  int64_t symbolic;       /* analyses (1 per pattern and solver) */
+  int64_t numeric;        /* factorisations */
+  int64_t solves;         /* right-hand sides solved */
+  int64_t refinements;    /* refinement sweeps */
+  int64_t fallbacks;      /* factorisations handed to the next solver after a failed verdict */
+  int64_t dropped;        /* factorisations in which a dependent row was dropped */
+  int64_t rank_revealing; /* rank-revealing QRs of J, the slow way to find dependent rows */
 } vin_solver_stats;
 
 /** Analyses the pattern: h is the lower triangle of H, j is J. A diagonal entry that h does not

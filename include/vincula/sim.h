@@ -32,8 +32,9 @@ VIN_API const char *vin_sim_error(const vin_sim *sim);
  * VIN_ERR_BAD_STATE. */
 VIN_API vin_status vin_sim_step(vin_sim *sim);
 /** Steps to time t: whole steps of options.step and, if the rest is not rounding (more than 1e-9 of
- * a step and 4 roundings of t), one shorter last step. Ends exactly on t. On failure the state is
- * the last accepted one. NaN, infinity or t before the present is VIN_ERR_BAD_INPUT. */
+ * a step or of t, whichever is less, and 4 roundings of t), one shorter last step. Ends exactly on
+ * t. On failure the state is the last accepted one. NaN, infinity or t before the present is
+ * VIN_ERR_BAD_INPUT. */
 VIN_API vin_status vin_sim_run(vin_sim *sim, double t);
 
 /** The present state; valid until the next step. Arrays are the sim's: read only. */

@@ -47,6 +47,13 @@ const char *vin_version(void) {
 #define WITH_CHOLMOD ""
 #endif
 
+#if defined(VINI_HAVE_SPQR) && VINI_HAVE_SPQR
+#define WITH_SPQR "; with SuiteSparseQR (GPL-2.0-or-later)"
+#define BOUND_BY_GPL 1
+#else
+#define WITH_SPQR ""
+#endif
+
 #if defined(VINI_HAVE_METIS) && VINI_HAVE_METIS
 #define WITH_METIS "; with METIS (Apache-2.0)"
 #define BOUND_BY_APACHE 1
@@ -64,5 +71,5 @@ const char *vin_version(void) {
 #endif
 
 const char *vin_build_licence(void) {
-  return "BSD-3-Clause" WITH_UMFPACK WITH_CHOLMOD WITH_METIS AS_A_WHOLE;
+  return "BSD-3-Clause" WITH_UMFPACK WITH_CHOLMOD WITH_SPQR WITH_METIS AS_A_WHOLE;
 }

@@ -9,21 +9,36 @@
  * duplicated rows give 1e-17, regular systems with mass ratios of 1e10 stay above or are
  * cleared. */
 #define SUSPICIOUS_RCOND 1e-13
+/* Above this estimate no row is dependent: one that is leaves LEAST_DISTANCE at most. */
+#define REGULAR_RCOND 1e-8
 /* A multiplier's pivot so much smaller than the largest one belongs to a row that is zero to
  * rounding (its entries are 1e-13 of the others'); mass ratios up to 1e16 stay above. */
 #define NEGLIGIBLE_PIVOT 1e-26
+/* Distance of a constraint row of length 1 from the span of the others, below which a QR calls it
+ * dependent when the wider tolerance, that of ldlt's pivots (which are quadratic in it), leads to
+ * contradictions. Rounding of the QR reaches 1e-13 with 1e5 rows; from a row that is 1e-10 away the
+ * solution still has six digits. */
+#define LEAST_DISTANCE 1e-10
+/* A pivot of H below this fraction of the terms it comes from is rounding of some 50 of them, not
+ * mass. */
+#define LOST_PIVOT 1e-14
 
 static vin_status factor_with(vin_kkt *kkt, vini_backend *backend) {
   kkt->stats.numeric++;
   return backend->table->factor(backend, kkt->k);
 }
 
-static void collect_dropped(vin_kkt *kkt) {
+void vini_kkt_collect_dropped(vin_kkt *kkt) {
   kkt->dropped_count = 0;
   for (vin_int i = 0; i < kkt->m; i++) {
     if (kkt->dropped[i]) kkt->dropped_rows[kkt->dropped_count++] = i;
   }
   kkt->any_dropped = kkt->dropped_count > 0;
+}
+
+static void forget_dropped(vin_kkt *kkt) {
+  memset(kkt->dropped, 0, (size_t)kkt->m);
+  kkt->dropped_count = 0;
 }
 
 /* Names up to three of the dropped rows. */
@@ -41,19 +56,27 @@ static void dropped_names(const vin_kkt *kkt, char *text, size_t size) {
   }
 }
 
-/* Replaces the dropped rows of K by zero and their diagonal by `diagonal`; the old values go to the
- * stash, in the order in which restore_rows() meets them. */
-static vin_status blank_rows(vin_kkt *kkt, double diagonal) {
-  vin_sparse *k = kkt->k;
+static vin_status stash_values(vin_kkt *kkt) {
+  const vin_sparse *k = kkt->k;
+  size_t entries = (size_t)k->start[kkt->n + kkt->m];
   if (kkt->stash == NULL) {
-    kkt->stash =
-        vini_alloc(&kkt->object.context, (size_t)k->start[kkt->n + kkt->m], sizeof(double));
+    kkt->stash = vini_alloc(&kkt->object.context, entries, sizeof(double));
     if (kkt->stash == NULL) {
       return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory to factorise without %d rows",
                        (int)kkt->dropped_count);
     }
   }
-  memcpy(kkt->stash, k->value, (size_t)k->start[kkt->n + kkt->m] * sizeof(double));
+  memcpy(kkt->stash, k->value, entries * sizeof(double));
+  return VIN_OK;
+}
+
+static void restore_values(vin_kkt *kkt) {
+  memcpy(kkt->k->value, kkt->stash, (size_t)kkt->k->start[kkt->n + kkt->m] * sizeof(double));
+}
+
+/* Replaces the dropped rows of K by zero and their diagonal by `diagonal`. */
+static void blank_rows(vin_kkt *kkt, double diagonal) {
+  vin_sparse *k = kkt->k;
   for (vin_int j = 0; j < kkt->n + kkt->m; j++) {
     bool column = j >= kkt->n && kkt->dropped[j - kkt->n];
     for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
@@ -62,25 +85,44 @@ static vin_status blank_rows(vin_kkt *kkt, double diagonal) {
       if (row || column) k->value[at] = i == j ? diagonal : 0;
     }
   }
-  return VIN_OK;
 }
 
-static void restore_rows(vin_kkt *kkt) {
-  memcpy(kkt->k->value, kkt->stash, (size_t)kkt->k->start[kkt->n + kkt->m] * sizeof(double));
+/* K := S K S, S = diag(1, row_scale). */
+static void scale_constraints(vin_kkt *kkt) {
+  vin_sparse *k = kkt->k;
+  for (vin_int j = 0; j < kkt->n + kkt->m; j++) {
+    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
+      vin_int i = k->row[at];
+      if (i >= kkt->n) k->value[at] *= kkt->row_scale[i - kkt->n];
+      if (j >= kkt->n) k->value[at] *= kkt->row_scale[j - kkt->n];
+    }
+  }
 }
 
 /* Factorises with the dropped rows left out of the matrix itself. */
 static vin_status factor_without_dropped(vin_kkt *kkt, vini_backend *backend, double diagonal) {
-  VINI_TRY(blank_rows(kkt, diagonal));
+  VINI_TRY(stash_values(kkt));
+  blank_rows(kkt, diagonal);
   vin_status status = factor_with(kkt, backend);
-  restore_rows(kkt);
+  restore_values(kkt);
+  return status;
+}
+
+/* The same with every constraint row scaled to size 1. */
+static vin_status factor_scaled(vin_kkt *kkt, vini_backend *backend) {
+  VINI_TRY(stash_values(kkt));
+  scale_constraints(kkt);
+  blank_rows(kkt, 1);
+  vin_status status = factor_with(kkt, backend);
+  restore_values(kkt);
+  kkt->scaled = true;
   return status;
 }
 
 static void take_dropped(vin_kkt *kkt, const vini_backend *ldlt) {
   const unsigned char *dropped = vini_ldlt_dropped(ldlt);
   for (vin_int i = 0; i < kkt->m; i++) kkt->dropped[i] = dropped[kkt->n + i];
-  collect_dropped(kkt);
+  vini_kkt_collect_dropped(kkt);
 }
 
 /* Rows that are zero to rounding have a tiny pivot without cancellation. Marks them, and only
@@ -98,8 +140,25 @@ static vin_int find_negligible(vin_kkt *kkt, const vini_backend *backend) {
   for (vin_int i = 0; i < kkt->m; i++) found += size[i] <= NEGLIGIBLE_PIVOT * largest;
   if (found == 0) return 0;
   for (vin_int i = 0; i < kkt->m; i++) kkt->dropped[i] = size[i] <= NEGLIGIBLE_PIVOT * largest;
-  collect_dropped(kkt);
+  vini_kkt_collect_dropped(kkt);
   return found;
+}
+
+/* A semidefinite H may leave a pivot of rounding size instead of zero. What comes after it is noise:
+ * among other things, independent rows look dependent. */
+static vin_status check_mass(vin_kkt *kkt, const vini_backend *ldlt) {
+  if (!ldlt->table->pivots(ldlt, kkt->pivot, kkt->pivot_scale)) return VIN_OK;
+  for (vin_int i = 0; i < kkt->n; i++) {
+    double ratio = fabs(kkt->pivot[i]) / kkt->pivot_scale[i];
+    if (!(ratio < LOST_PIVOT)) continue;
+    forget_dropped(kkt);
+    return vini_fail(
+        &kkt->object, VIN_SINGULAR,
+        "H is singular to rounding at coordinate %d: the pivot is %.1g of the terms it "
+        "comes from",
+        (int)i, ratio);
+  }
+  return VIN_OK;
 }
 
 /* The library's LDL', which drops dependent rows as it goes. */
@@ -114,6 +173,7 @@ static vin_status factor_ldlt(vin_kkt *kkt, vini_backend *ldlt) {
     ldlt->table->info(ldlt, &info);
   }
   kkt->min_pivot_ratio = info.min_pivot_ratio;
+  if (info.min_pivot_ratio < LOST_PIVOT) VINI_TRY(check_mass(kkt, ldlt));
   if (info.negative != kkt->m - kkt->dropped_count) {
     return vini_fail(&kkt->object, VIN_SINGULAR,
                      "the factorisation has %d negative pivots instead of %d: H is not positive "
@@ -131,14 +191,18 @@ static vin_status find_dependent(vin_kkt *kkt) {
     kkt->stats.symbolic++;
   }
   vin_status status = factor_ldlt(kkt, kkt->rank);
-  if (status != VIN_OK) {
-    memset(kkt->dropped, 0, (size_t)kkt->m);
-    kkt->dropped_count = 0;
-  }
+  if (status != VIN_OK) forget_dropped(kkt);
   return status;
 }
 
 static vin_status singular(vin_kkt *kkt, const char *solver) {
+  if (kkt->dropped_count > 0) {
+    return vini_fail(
+        &kkt->object, VIN_SINGULAR,
+        "%s finds the system singular, also without the %d constraint rows that depend "
+        "on the others: a mass is missing",
+        solver, (int)kkt->dropped_count);
+  }
   return vini_fail(
       &kkt->object, VIN_SINGULAR,
       "%s finds the system singular, and no constraint row depends on the others: a mass "
@@ -146,20 +210,48 @@ static vin_status singular(vin_kkt *kkt, const char *solver) {
       solver);
 }
 
+/* The last way: dependent rows by a rank-revealing QR, the others by UMFPACK with every row scaled.
+ * VIN_ERR_UNSUPPORTED: there is no QR. kept: UMFPACK holds a factorisation with all rows, which
+ * serves when none is dependent. */
+static vin_status factor_revealed(vin_kkt *kkt, vini_backend *umfpack, bool kept) {
+  vin_status status = vini_kkt_reveal_rank(kkt);
+  if (status != VIN_OK) return status == VIN_ERR_NO_MEMORY ? status : VIN_ERR_UNSUPPORTED;
+  if (kept && kkt->dropped_count == 0) return VIN_OK;
+  status = factor_scaled(kkt, umfpack);
+  return status == VIN_SINGULAR ? singular(kkt, "UMFPACK") : status;
+}
+
+/* May ldlt name the dependent rows? Not where it has failed already, where a hub comes last in its
+ * order (a row that is independent through the hub alone seems dependent), and for a refusal. */
+static bool trusts_ldlt(const vin_kkt *kkt, const vini_backend *umfpack) {
+  if (!vini_rank_available()) return true;
+  return umfpack == kkt->primary && kkt->plan.hubs == 0 &&
+         kkt->options.redundancy != VIN_REDUNDANCY_REFUSE;
+}
+
 static vin_status factor_umfpack(vin_kkt *kkt, vini_backend *umfpack) {
-  memset(kkt->dropped, 0, (size_t)kkt->m);
-  kkt->dropped_count = 0;
+  forget_dropped(kkt);
+  kkt->scaled = false;
   kkt->min_pivot_ratio = -1;
   vin_status status = factor_with(kkt, umfpack);
   if (status != VIN_OK && status != VIN_SINGULAR) return status;
   vini_factor_info info;
   umfpack->table->info(umfpack, &info);
   if (status == VIN_OK && info.rcond > SUSPICIOUS_RCOND) return VIN_OK;
-  vin_status search = find_dependent(kkt);
-  if (search == VIN_ERR_NO_MEMORY) return search;
-  if (kkt->dropped_count == 0) return status == VIN_OK ? VIN_OK : singular(kkt, "UMFPACK");
-  status = factor_without_dropped(kkt, umfpack, 1);
-  return status == VIN_SINGULAR ? singular(kkt, "UMFPACK") : status;
+  bool kept = status == VIN_OK;
+  if (trusts_ldlt(kkt, umfpack)) {
+    vin_status search = find_dependent(kkt);
+    if (search == VIN_ERR_NO_MEMORY) return search;
+    if (search == VIN_OK && kkt->dropped_count == 0 && kept) return VIN_OK;
+    if (kkt->dropped_count > 0) {
+      kept = false;
+      status = factor_without_dropped(kkt, umfpack, 1);
+      if (status != VIN_SINGULAR) return status;
+    }
+  }
+  status = factor_revealed(kkt, umfpack, kept);
+  if (status != VIN_ERR_UNSUPPORTED) return status;
+  return kept ? VIN_OK : singular(kkt, "UMFPACK");
 }
 
 static bool cholmod_suspicious(vin_kkt *kkt, const vini_backend *cholmod) {
@@ -180,8 +272,7 @@ static bool cholmod_suspicious(vin_kkt *kkt, const vini_backend *cholmod) {
 }
 
 static vin_status factor_cholmod(vin_kkt *kkt, vini_backend *cholmod) {
-  memset(kkt->dropped, 0, (size_t)kkt->m);
-  kkt->dropped_count = 0;
+  forget_dropped(kkt);
   vin_status status = factor_with(kkt, cholmod);
   if (status != VIN_OK && status != VIN_SINGULAR) return status;
   if (status == VIN_OK && !cholmod_suspicious(kkt, cholmod)) return VIN_OK;
@@ -227,29 +318,93 @@ static vin_status accept(vin_kkt *kkt, vini_backend *backend) {
   return VIN_OK;
 }
 
-vin_status vini_kkt_fall_back(vin_kkt *kkt, const char *reason) {
-  if (kkt->options.solver != VIN_SOLVER_AUTO || !vin_solver_available(VIN_SOLVER_UMFPACK)) {
-    return VIN_ERR_UNSUPPORTED;
-  }
+static bool may_fall_back(const vin_kkt *kkt) {
+  return kkt->options.solver == VIN_SOLVER_AUTO && vin_solver_available(VIN_SOLVER_UMFPACK);
+}
+
+static vin_status factor_fallback(vin_kkt *kkt) {
   kkt->active = NULL; /* what was dropped belongs to the next factorisation from here on */
-  if (kkt->stats.fallbacks++ == 0) {
-    vini_log(&kkt->object, VIN_LOG_WARNING, "UMFPACK takes over from ldlt: %s", reason);
-  }
   if (kkt->fallback == NULL) {
     VINI_TRY(vini_umfpack_create(&kkt->fallback, &kkt->object, kkt->k, kkt->plan.order));
     kkt->stats.symbolic++;
   }
-  VINI_TRY(factor_umfpack(kkt, kkt->fallback));
+  return factor_umfpack(kkt, kkt->fallback);
+}
+
+static void count_fallback(vin_kkt *kkt, const char *reason) {
+  if (kkt->stats.fallbacks++ > 0) return;
+  vini_log(&kkt->object, VIN_LOG_WARNING, "UMFPACK takes over from ldlt: %s", reason);
+}
+
+static vin_status fall_back(vin_kkt *kkt, const char *reason) {
+  if (!may_fall_back(kkt)) return VIN_ERR_UNSUPPORTED;
+  count_fallback(kkt, reason);
+  VINI_TRY(factor_fallback(kkt));
   return accept(kkt, kkt->fallback);
 }
 
+/* Rows that ldlt dropped for a reason that trusts_ldlt() mistrusts. The same rows as the last time
+ * need no second look. */
+static bool doubtful(const vin_kkt *kkt) {
+  if (kkt->dropped_count == 0 || !may_fall_back(kkt) || !vini_rank_available()) return false;
+  if (kkt->options.redundancy == VIN_REDUNDANCY_REFUSE) return true;
+  if (kkt->plan.hubs == 0) return false;
+  return kkt->agreed == NULL || memcmp(kkt->agreed, kkt->dropped, (size_t)kkt->m) != 0;
+}
+
+/* Compares ldlt's factorisation, which dropped rows, with UMFPACK's (and the QR's, where UMFPACK
+ * finds the system singular), and goes on with UMFPACK's where that needs fewer or more rows. */
+static vin_status accept_compared(vin_kkt *kkt) {
+  size_t m = (size_t)kkt->m;
+  vin_int count = kkt->dropped_count;
+  double ratio = kkt->min_pivot_ratio;
+  if (kkt->agreed == NULL) kkt->agreed = vini_alloc(&kkt->object.context, m, 1);
+  if (kkt->agreed == NULL) {
+    return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory to compare %d rows", (int)kkt->m);
+  }
+  memcpy(kkt->agreed, kkt->dropped, m);
+  vin_status status = factor_fallback(kkt);
+  if (status == VIN_OK && kkt->dropped_count != count) {
+    memset(kkt->agreed, 0, m);
+    count_fallback(kkt, "the order mistook independent constraint rows for dependent ones");
+    return accept(kkt, kkt->fallback);
+  }
+  if (status != VIN_OK && status != VIN_SINGULAR) return status;
+  memcpy(kkt->dropped, kkt->agreed, m);
+  vini_kkt_collect_dropped(kkt);
+  kkt->scaled = false;
+  kkt->min_pivot_ratio = ratio;
+  return accept(kkt, kkt->primary);
+}
+
+vin_status vini_kkt_factor_next(vin_kkt *kkt, const char *reason) {
+  vini_backend *active = kkt->active;
+  const bool last = kkt->revealed && kkt->rank_tolerance <= LEAST_DISTANCE;
+  /* rows were dropped, and one of them is needed after all: from now on only clear cases */
+  if (kkt->dropped_count > 0 || kkt->revealed) kkt->rank_tolerance = LEAST_DISTANCE;
+  if (active->table->solver == VIN_SOLVER_LDLT) return fall_back(kkt, reason);
+  if (active->table->solver != VIN_SOLVER_UMFPACK || last || !vini_rank_available()) {
+    return VIN_ERR_UNSUPPORTED;
+  }
+  vini_factor_info info;
+  active->table->info(active, &info);
+  if (kkt->dropped_count == 0 && info.rcond > REGULAR_RCOND) return VIN_ERR_UNSUPPORTED;
+  kkt->active = NULL;
+  VINI_TRY(factor_revealed(kkt, active, false));
+  return accept(kkt, active);
+}
+
 vin_status vini_kkt_factor_values(vin_kkt *kkt) {
+  kkt->scaled = kkt->revealed = false;
+  kkt->rank_tolerance = vini_max(sqrt(kkt->options.pivot_threshold), LEAST_DISTANCE);
   vin_status status = factor_by(kkt, kkt->primary);
-  if (status == VIN_OK) return accept(kkt, kkt->primary);
+  if (status == VIN_OK) {
+    return doubtful(kkt) ? accept_compared(kkt) : accept(kkt, kkt->primary);
+  }
   if (status != VIN_SINGULAR) return status;
   char reason[VINI_TEXT_SIZE];
   memcpy(reason, kkt->object.text, sizeof reason);
-  status = vini_kkt_fall_back(kkt, reason);
+  status = fall_back(kkt, reason);
   if (status == VIN_ERR_UNSUPPORTED) return vini_fail(&kkt->object, VIN_SINGULAR, "%s", reason);
   return status;
 }

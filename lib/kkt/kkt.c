@@ -202,9 +202,10 @@ static void free_content(vin_kkt *kkt) {
   vin_sparse_destroy(kkt->k);
   kkt->k = NULL;
   vini_plan_destroy(&kkt->plan, context);
-  void *owned[] = {
-      kkt->droppable, kkt->dropped, kkt->dropped_rows, kkt->pivot, kkt->pivot_scale, kkt->b, kkt->z,
-      kkt->r,         kkt->s,       kkt->stash};
+  void *owned[] = {kkt->droppable, kkt->dropped,     kkt->dropped_rows,
+                   kkt->pivot,     kkt->pivot_scale, kkt->b,
+                   kkt->z,         kkt->r,           kkt->s,
+                   kkt->stash,     kkt->row_scale,   kkt->agreed};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
 }
 

@@ -37,6 +37,12 @@ struct vin_kkt {
   double *b, *z, *r, *s;       /* columns x (n + m), columns x (n + m), n + m, n + m */
   vin_int columns;
   double *stash; /* values of K that a modified factorisation replaced */
+  /* rank-revealing QR: allocated when first needed, like stash */
+  double *row_scale;     /* m: powers of two that bring the rows of J to size 1 */
+  unsigned char *agreed; /* m: the last dropped set of ldlt that the QR agreed to */
+  bool scaled;           /* the present factorisation is of the matrix scaled by row_scale */
+  bool revealed;         /* the QR of the present values has been done, with rank_tolerance */
+  double rank_tolerance; /* of the next one: distance of a row of length 1 from the others' span */
   double force_residual, constraint_residual, min_pivot_ratio;
   int refinements;
   vin_solver_stats stats;
@@ -45,9 +51,15 @@ struct vin_kkt {
 
 /* factor.c: factorises the present values of K and judges the factorisation. */
 vin_status vini_kkt_factor_values(vin_kkt *kkt);
-/* Hands the present values to UMFPACK after a failed verdict. VIN_ERR_UNSUPPORTED: there is
- * none. */
-vin_status vini_kkt_fall_back(vin_kkt *kkt, const char *reason);
+/* Factorises the present values the next, more careful way after a solution was refused: UMFPACK in
+ * ldlt's place, then a rank-revealing QR. VIN_ERR_UNSUPPORTED: there is none left. */
+vin_status vini_kkt_factor_next(vin_kkt *kkt, const char *reason);
+/* Lists the rows that `dropped` marks. */
+void vini_kkt_collect_dropped(vin_kkt *kkt);
+
+/* rank.c: marks the dependent rows of the present values in `dropped`, sets row_scale. On failure
+ * none is marked. VIN_ERR_UNSUPPORTED (without text): not in this build. */
+vin_status vini_kkt_reveal_rank(vin_kkt *kkt);
 
 /* vin_kkt_factor() for values that are known to be finite. */
 vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);

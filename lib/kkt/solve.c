@@ -14,7 +14,17 @@ typedef struct verdict {
   vin_int worst_force, worst_constraint, worst_contradiction;
 } verdict;
 
-/* z := K^-1 z with the present factorisation; dropped multipliers become 0. */
+/* The constraint rows of count stacked vectors times row_scale. */
+static void scale_rows(const vin_kkt *kkt, vin_int count, double *z) {
+  size_t size = (size_t)kkt->n + (size_t)kkt->m;
+  for (vin_int column = 0; column < count; column++) {
+    double *row = z + (size_t)column * size + (size_t)kkt->n;
+    for (vin_int i = 0; i < kkt->m; i++) row[i] *= kkt->row_scale[i];
+  }
+}
+
+/* z := K^-1 z with the present factorisation; dropped multipliers become 0. Where that is one of
+ * S K S, S = diag(1, row_scale):  K^-1 = S (S K S)^-1 S. */
 static vin_status apply_inverse(vin_kkt *kkt, vin_int count, double *z) {
   size_t size = (size_t)kkt->n + (size_t)kkt->m;
   for (vin_int d = 0; d < kkt->dropped_count; d++) {
@@ -22,7 +32,11 @@ static vin_status apply_inverse(vin_kkt *kkt, vin_int count, double *z) {
       z[(size_t)column * size + (size_t)kkt->n + (size_t)kkt->dropped_rows[d]] = 0;
     }
   }
-  return kkt->active->table->solve(kkt->active, count, z);
+  if (!kkt->scaled) return kkt->active->table->solve(kkt->active, count, z);
+  scale_rows(kkt, count, z);
+  VINI_TRY(kkt->active->table->solve(kkt->active, count, z));
+  scale_rows(kkt, count, z);
+  return VIN_OK;
 }
 
 vin_status vini_kkt_solve_plain(vin_kkt *kkt, vin_int count, double *z) {
@@ -238,6 +252,20 @@ static vin_status solve_columns(vin_kkt *kkt, vin_int count) {
   return VIN_OK;
 }
 
+/* Solves, by the next factorisation as long as the solution is refused. Also with dropped rows: one
+ * that is nearly but not quite dependent is for pivoting to decide. */
+static vin_status solve_verified(vin_kkt *kkt, vin_int count) {
+  for (;;) {
+    vin_status status = solve_columns(kkt, count);
+    if (status != VIN_SINGULAR) return status;
+    char reason[VINI_TEXT_SIZE];
+    memcpy(reason, kkt->object.text, sizeof reason);
+    status = vini_kkt_factor_next(kkt, reason);
+    if (status == VIN_ERR_UNSUPPORTED) return vini_fail(&kkt->object, VIN_SINGULAR, "%s", reason);
+    VINI_TRY(status);
+  }
+}
+
 vin_status vin_kkt_solve(vin_kkt *kkt, vin_int count, const double *f, const double *g, double *x,
                          double *lambda) {
   VINI_TRY(vini_ready(kkt == NULL ? NULL : &kkt->object));
@@ -254,16 +282,7 @@ vin_status vin_kkt_solve(vin_kkt *kkt, vin_int count, const double *f, const dou
   }
   if (count == 0) return VIN_OK;
   VINI_TRY(load(kkt, count, f, g));
-  vin_status status = solve_columns(kkt, count);
-  /* also with dropped rows: one that is nearly but not quite dependent is for pivoting to decide */
-  if (status == VIN_SINGULAR && kkt->active == kkt->primary) {
-    char reason[VINI_TEXT_SIZE];
-    memcpy(reason, kkt->object.text, sizeof reason);
-    status = vini_kkt_fall_back(kkt, reason);
-    if (status == VIN_OK) status = solve_columns(kkt, count);
-    if (status == VIN_ERR_UNSUPPORTED) status = vini_fail(&kkt->object, VIN_SINGULAR, "%s", reason);
-  }
-  if (status != VIN_OK) return status;
+  VINI_TRY(solve_verified(kkt, count));
   kkt->stats.solves += count;
   size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
   for (size_t column = 0; column < (size_t)count; column++) {

@@ -59,6 +59,16 @@ vin_status vini_backend_create(vini_backend **backend, vini_object *object, vin_
 void vini_ldlt_set_drop(vini_backend *backend, const unsigned char *droppable, double threshold);
 const unsigned char *vini_ldlt_dropped(const vini_backend *backend);
 
+/* Columns of a sparse matrix that depend on the others, by a rank-revealing QR (SuiteSparseQR) of its
+ * columns, each scaled to length 1: dependent[j] (a.cols) is 1 where column j is within `tolerance` of
+ * the span of the columns that are kept, else 0; *rank counts those kept. Rows within a column may
+ * come in any order. Deterministic. Slow: fill and operations are those of a Cholesky factorisation
+ * of A'A, and SuiteSparseQR allocates through its own hooks. VIN_ERR_UNSUPPORTED: not in this
+ * build. */
+vin_status vini_dependent_columns(vini_object *object, vin_csc a, double tolerance,
+                                  unsigned char *dependent, vin_int *rank);
+bool vini_rank_available(void); /* this build has it */
+
 /* Orderings of an undirected graph (n vertices, neighbours adjacency[start[v] .. start[v+1]-1], no
  * loops, both directions stored). order[k] = k-th vertex. Deterministic. AMD also takes one
  * direction and loops, e.g. the columns of a symmetric-lower matrix as they are. METIS draws from

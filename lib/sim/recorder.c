@@ -62,6 +62,8 @@ static bool is_due(vin_recorder *recorder, double t) {
   }
   double passed = floor((t - recorder->grid_start) / interval + rounding);
   if (!(passed >= (double)recorder->grid_count)) return false;
+  /* an interval of a billionth of the steps: every step is due anyway */
+  passed = vini_min(passed, (double)(INT64_MAX / 2));
   recorder->grid_count = (int64_t)passed + 1;
   return true;
 }

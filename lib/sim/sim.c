@@ -54,9 +54,9 @@ static vin_status step_failed(vin_sim *sim, double h, int64_t pieces, vin_status
     vini_fail_text(tries, sizeof tries, status, " and retried with pieces down to h = %s s",
                    VINI_SIM_NUMBER(h / (double)pieces));
   sim->run_text = true;
-  return vini_fail(&sim->object, status, "step %lld from t = %s s with h = %s s failed%s: %s: %s",
+  return vini_fail(&sim->object, status, "step %lld from t = %s s with h = %s s failed%s: %s",
                    (long long)sim->steps + 1, VINI_SIM_NUMBER(sim->accepted->t), VINI_SIM_NUMBER(h),
-                   tries, vin_status_text(status), sim->object.text);
+                   tries, sim->object.text);
 }
 
 /* One step of length h that ends at time `end_time` (which is accepted.t + h but for rounding). */
@@ -157,9 +157,12 @@ static void rebase(vin_sim *sim) {
 }
 
 /* Up to this distance in s two times are the same but for rounding: 1e-9 of a step, so that no step
- * is so short that its multipliers are noise, and a few roundings of t itself. */
+ * is so short that its multipliers are noise, and a few roundings of t itself. A run that is far
+ * shorter than a step is a run all the same, hence not more than 1e-9 of t. */
 static double time_slack(const vin_sim *sim, double t) {
-  return vini_max(1e-9 * sim->options.step, 4 * DBL_EPSILON * vini_max(fabs(t), fabs(sim->base)));
+  double size = vini_max(fabs(t), fabs(sim->base));
+  return vini_max(1e-9 * vini_min(sim->options.step, size),
+                  4 * DBL_EPSILON * vini_max(size, VINI_SIM_TINY_TIME));
 }
 
 vin_status vin_sim_step(vin_sim *sim) {

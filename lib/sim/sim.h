@@ -10,6 +10,9 @@
 
 enum { VINI_SIM_OBSERVERS = 8 };
 
+/* Below this, in s, a time is 0 as far as steps are concerned: 1 / step must not overflow. */
+#define VINI_SIM_TINY_TIME 1e-270
+
 /* A number for a message, '.' whatever the locale; lives as long as the enclosing block. */
 #define VINI_SIM_NUMBER(value)                                                                     \
   vini_format_number((char[VINI_NUMBER_SIZE]){0}, VINI_NUMBER_SIZE, (value), 9)

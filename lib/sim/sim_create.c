@@ -18,7 +18,7 @@ vin_status vini_sim_check_step(vini_object *object, double t, double step) {
                      VINI_SIM_NUMBER(step));
   /* vin_sim_run() takes times that differ by a few roundings of t for the same time: a step must be
    * well above that, or a run would end without a step. */
-  if (!(step > STEP_ROUNDINGS * DBL_EPSILON * fabs(t)))
+  if (!(step > STEP_ROUNDINGS * DBL_EPSILON * vini_max(fabs(t), VINI_SIM_TINY_TIME)))
     return vini_fail(object, VIN_ERR_BAD_INPUT,
                      "step %s s is too small: it is lost in the rounding of t = %s s",
                      VINI_SIM_NUMBER(step), VINI_SIM_NUMBER(t));

@@ -8,7 +8,7 @@ find lib include -name '*.[ch]' | sort | xargs -r awk '
     n = split("base sparse linsys kkt system dae project integrate model sim", list, " ")
     for (i = 1; i <= n; i++) rank[list[i]] = i
     rank["vincula"] = n + 1 # the umbrella header: for users only
-    split("umfpack.h cholmod.h amd.h metis.h SuiteSparse_config.h klu.h ldl.h", names, " ")
+    split("umfpack.h cholmod.h SuiteSparseQR_C.h amd.h metis.h SuiteSparse_config.h klu.h ldl.h", names, " ")
     for (i in names) backend[names[i]] = 1
   }
   FNR == 1 {

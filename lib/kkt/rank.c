@@ -1,0 +1,126 @@
+/* Dependent constraint rows by a rank-revealing QR: the slow way, for values where the static order
+ * cannot tell (a row that is independent through a hub alone, H that is only semidefinite, rows of
+ * very different size). */
+#include "kkt/kkt.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A constraint row whose largest entry is this fraction of the others' is zero to rounding: in the
+ * multiplier's pivot, which is quadratic in the row, this is factor.c's NEGLIGIBLE_PIVOT. */
+#define NEGLIGIBLE_ROW 1e-13
+
+/* Columns of [J -C]'. A multiplier that acts on nothing, J' l = 0 and C l = 0, is what makes the
+ * system singular on the side of the constraints. */
+typedef struct columns {
+  vin_int *start, *row; /* m + 1, entries */
+  double *value;
+} columns;
+
+static void columns_free(columns *a, const vin_context *context) {
+  vini_free(context, a->start);
+  vini_free(context, a->row);
+  vini_free(context, a->value);
+}
+
+/* Each stored entry of K: at column j, place `at`. */
+#define EACH_ENTRY(kkt, j, at)                                                                     \
+  for (vin_int j = 0; j < (kkt)->n + (kkt)->m; j++)                                                \
+    for (vin_int at = (kkt)->k->start[j]; at < (kkt)->k->start[j + 1]; at++)
+
+/* Sizes of the rows of J and C: the largest entry of each. */
+static void measure_rows(const vin_kkt *kkt, double *size) {
+  memset(size, 0, (size_t)kkt->m * sizeof *size);
+  EACH_ENTRY(kkt, j, at) {
+    vin_int i = kkt->k->row[at] - kkt->n;
+    double value = fabs(kkt->k->value[at]);
+    if (i < 0) continue;
+    size[i] = vini_max(size[i], value);
+    if (j >= kkt->n) size[j - kkt->n] = vini_max(size[j - kkt->n], value);
+  }
+}
+
+static void put(columns *a, vin_int column, vin_int row, double value) {
+  vin_int at = a->start[column]++;
+  a->row[at] = row;
+  a->value[at] = value;
+}
+
+/* Rows of J and C as columns; entries that are zero, and rows that are zero to rounding, are left
+ * out. */
+static void transpose(const vin_kkt *kkt, const double *size, double least, columns *a) {
+  const vin_int n = kkt->n, m = kkt->m;
+  for (int fill = 0; fill < 2; fill++) {
+    EACH_ENTRY(kkt, j, at) {
+      vin_int i = kkt->k->row[at] - n, mirrored = j - n;
+      double value = kkt->k->value[at];
+      if (i < 0 || value == 0) continue;
+      if (!fill) {
+        a->start[i + 1] += size[i] > least;
+        if (mirrored >= 0 && mirrored != i) a->start[mirrored + 1] += size[mirrored] > least;
+        continue;
+      }
+      if (size[i] > least) put(a, i, j, value);
+      if (mirrored >= 0 && mirrored != i && size[mirrored] > least) put(a, mirrored, n + i, value);
+    }
+    for (vin_int i = 0; i < m && !fill; i++) a->start[i + 1] += a->start[i];
+  }
+  for (vin_int i = m; i > 0; i--) a->start[i] = a->start[i - 1];
+  a->start[0] = 0;
+}
+
+/* Powers of two, so that scaling does not round: rows of J come to entries between 1/2 and 1. */
+static void choose_scale(vin_kkt *kkt, const double *size, double least) {
+  for (vin_int i = 0; i < kkt->m; i++) {
+    int exponent = 0;
+    if (size[i] > least) frexp(size[i], &exponent);
+    kkt->row_scale[i] = ldexp(1, -exponent);
+  }
+}
+
+static vin_status find(vin_kkt *kkt, double *size, columns *a, vin_int *rank) {
+  measure_rows(kkt, size);
+  double least = NEGLIGIBLE_ROW * vini_max_abs(size, kkt->m);
+  transpose(kkt, size, least, a);
+  choose_scale(kkt, size, least);
+  vin_csc matrix = {.rows = kkt->n + kkt->m,
+                    .cols = kkt->m,
+                    .storage = VIN_STORAGE_GENERAL,
+                    .start = a->start,
+                    .row = a->row,
+                    .value = a->value};
+  return vini_dependent_columns(&kkt->object, matrix, kkt->rank_tolerance, kkt->dropped, rank);
+}
+
+vin_status vini_kkt_reveal_rank(vin_kkt *kkt) {
+  const vin_context *context = &kkt->object.context;
+  /* at most: C twice, and nothing of H */
+  size_t m = (size_t)kkt->m, entries = 2 * (size_t)kkt->k->start[kkt->n + kkt->m];
+  if (!vini_rank_available()) return VIN_ERR_UNSUPPORTED;
+  if (entries > INT32_MAX) return VIN_ERR_TOO_LARGE;
+  if (kkt->row_scale == NULL) kkt->row_scale = vini_alloc(context, m, sizeof(double));
+  double *size = vini_alloc(context, m, sizeof *size);
+  columns a = {.start = vini_alloc(context, m + 1, sizeof *a.start),
+               .row = vini_alloc(context, entries, sizeof *a.row),
+               .value = vini_alloc(context, entries, sizeof *a.value)};
+  vin_status status = VIN_ERR_NO_MEMORY;
+  vin_int rank = 0;
+  if (kkt->row_scale && size && a.start && a.row && a.value) {
+    status = find(kkt, size, &a, &rank);
+  } else {
+    vini_fail(&kkt->object, status, "no memory to find the rank of %d constraint rows",
+              (int)kkt->m);
+  }
+  vini_free(context, size);
+  columns_free(&a, context);
+  if (status != VIN_OK) memset(kkt->dropped, 0, m);
+  vini_kkt_collect_dropped(kkt);
+  VINI_TRY(status);
+  kkt->revealed = true;
+  if (kkt->stats.rank_revealing++ == 0) {
+    vini_log(&kkt->object, VIN_LOG_WARNING,
+             "rank-revealing QR of %d constraint rows: rank %d to a tolerance of %.1g", (int)kkt->m,
+             (int)rank, kkt->rank_tolerance);
+  }
+  return VIN_OK;
+}

@@ -1,0 +1,678 @@
+/* test_kkt_rank - dependent constraints where the static order cannot tell, and the rank-revealing QR
+ * must: hubs by value, a mass matrix that is only semidefinite, rows of very different size, loops of
+ * mechanisms. Numbers in names: reports of users (shared/reference/field_reports.md). */
+#include "kkt/kkt.h"
+#include "test_kkt_support.h"
+
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The library in this build has the whole way: UMFPACK after ldlt, then the QR. */
+static bool complete(void) {
+  return vini_rank_available() && vin_solver_available(VIN_SOLVER_UMFPACK);
+}
+
+/* This solver goes that way. */
+static bool thorough(vin_solver solver) {
+  return complete() && (solver == VIN_SOLVER_AUTO || solver == VIN_SOLVER_UMFPACK);
+}
+
+static void rod_name(void *user, vin_int row, char *text, size_t size) {
+  (void)user;
+  snprintf(text, size, "rod '%d'", (int)row);
+}
+
+/* ---- reference: Gram-Schmidt in long double ----------------------------------------------------- */
+
+/* Rows of J that depend on rows before them, ascending; skip (may be NULL): m flags of rows left out.
+ * A row counts as dependent within 1e-9 of its length of the others' span. */
+static vin_int dependent_rows(const problem *p, const unsigned char *skip, vin_int *rows) {
+  vin_int n = p->n, m = p->m, kept = 0, count = 0;
+  double *dense = malloc((size_t)n * (size_t)m * sizeof *dense);
+  long double *q = malloc((size_t)n * (size_t)(m + 1) * sizeof *q);
+  test_dense_from_triplets(m, n, entries_pattern(&p->j), VIN_STORAGE_GENERAL, p->j.value, dense);
+  for (vin_int i = 0; i < m; i++) {
+    if (skip && skip[i]) continue;
+    long double *u = q + (size_t)kept * (size_t)n, before = 0, after = 0;
+    for (vin_int j = 0; j < n; j++) u[j] = dense[i + j * m], before += u[j] * u[j];
+    for (vin_int k = 0; k < 2 * kept; k++) { /* twice is enough */
+      const long double *w = q + (size_t)(k % kept) * (size_t)n;
+      long double part = 0;
+      for (vin_int j = 0; j < n; j++) part += w[j] * u[j];
+      for (vin_int j = 0; j < n; j++) u[j] -= part * w[j];
+    }
+    for (vin_int j = 0; j < n; j++) after += u[j] * u[j];
+    if (after <= 1e-18L * before) {
+      rows[count++] = i;
+      continue;
+    }
+    for (vin_int j = 0; j < n; j++) u[j] /= sqrtl(after);
+    kept++;
+  }
+  free(dense), free(q);
+  return count;
+}
+
+/* x of the system without dependent rows; *count: how many there are. free() it. */
+static double *reference(const problem *p, vin_int *count) {
+  vin_int *rows = malloc(((size_t)p->m + 1) * sizeof *rows);
+  *count = dependent_rows(p, NULL, rows);
+  double *z = dense_solution_without(p, *count, rows);
+  free(rows);
+  return z;
+}
+
+/* The rows reported are as many as depend on others, and the rest is independent. */
+static void check_rows(const vin_kkt *kkt, const problem *p, vin_int expected, const char *who) {
+  const vin_int *rows;
+  vin_int count = vin_kkt_dropped(kkt, &rows);
+  cr_expect_eq(count, expected, "%s: %d rows dropped, not %d", who, (int)count, (int)expected);
+  unsigned char *skip = calloc((size_t)p->m + 1, 1);
+  vin_int *left = malloc(((size_t)p->m + 1) * sizeof *left);
+  for (vin_int k = 0; k < count; k++) skip[rows[k]] = 1;
+  for (vin_int k = 1; k < count; k++) cr_expect_lt(rows[k - 1], rows[k]);
+  cr_expect_eq(dependent_rows(p, skip, left), 0, "%s: the rows kept are dependent", who);
+  free(skip), free(left);
+}
+
+/* Factorises and solves, x to `tolerance`. Only the thorough solvers must succeed where `hard`;
+ * nobody may be wrong in silence. Returns the counters. */
+static vin_solver_stats check(const problem *p, vin_solver solver, bool hard, double tolerance) {
+  const char *who = vin_solver_name(solver);
+  vin_int expected;
+  double *unique = reference(p, &expected), *z = malloc((size_t)(p->n + p->m) * sizeof *z);
+  vin_kkt_options options = options_of(p, solver);
+  vin_kkt *kkt = kkt_created(p, &options);
+  vin_status status = kkt_factor(kkt, p);
+  if (status == VIN_OK) status = kkt_solve(kkt, p, z);
+  if (!hard || thorough(solver))
+    cr_expect_eq(status, VIN_OK, "%s: %s", who, vin_kkt_error(kkt));
+  else
+    cr_expect(status == VIN_OK || status == VIN_SINGULAR, "%s: %s", who, vin_kkt_error(kkt));
+  if (status == VIN_OK) {
+    check_rows(kkt, p, expected, who);
+    double error = relative_difference(p->n, z, unique);
+    cr_expect_leq(error, tolerance, "%s: %g", who, error);
+  }
+  vin_solver_stats stats = vin_kkt_get_stats(kkt);
+  vin_kkt_destroy(kkt);
+  free(unique), free(z);
+  return stats;
+}
+
+/* ---- problems ----------------------------------------------------------------------------------- */
+
+/* 112 tethers from one body to a point each. Point 7 is also held by two rods, and its tether's own
+ * direction lies in their plane: independent by pattern, dependent by value until the body comes. */
+static problem hub_by_value(vin_int duplicates, test_random *random) {
+  enum { TETHERS = 112, BODY = 6 };
+  problem p = problem_make(BODY + 3 * TETHERS, TETHERS);
+  for (vin_int i = 0; i < p.n; i++) entries_add(&p.h, i, i, i < BODY ? 50 : 1);
+  for (vin_int k = 0; k < TETHERS; k++) {
+    for (vin_int i = 0; i < BODY; i++) entries_add(&p.j, k, i, test_random_between(random, 0.1, 1));
+    for (vin_int i = 0; i < 3; i++)
+      entries_add(&p.j, k, BODY + 3 * k + i,
+                  k == 7 ? (i == 2 ? 0.5 : 1) : test_random_between(random, -1, -0.1));
+    p.g[k] = test_random_between(random, -1, 1);
+  }
+  const double held[2][3] = {{1, 1, 0.25}, {1, 1, -0.75}}; /* (1, 1, 0.5) is between them */
+  for (vin_int rod = 0; rod < 2; rod++) {
+    problem_duplicate(&p, 0, 0);
+    p.j.count -= BODY + 3; /* the copied entries */
+    for (vin_int i = 0; i < 3; i++) entries_add(&p.j, p.m - 1, BODY + 21 + i, held[rod][i]);
+    p.g[p.m - 1] = test_random_between(random, -1, 1);
+  }
+  test_random_fill(random, p.n, p.f);
+  for (vin_int k = 0; k < duplicates; k++) problem_duplicate(&p, 3 * k, k % 2 ? 1 : -2);
+  return p;
+}
+
+/* Coordinates 5 and 6 share one mass, w w': their second pivot is not zero but rounding, and row 0 of
+ * J must hold the direction without mass. Before rows are duplicated. */
+static void share_a_mass(problem *p) {
+  p->h.value[5] = 0.1 * 0.1;
+  p->h.value[6] = 0.7 * 0.7;
+  entries_add(&p->h, 6, 5, 0.1 * 0.7);
+  entries_add(&p->j, 0, 5, 0.8);
+  entries_add(&p->j, 0, 6, -0.3);
+}
+
+/* H = B B' of a rank that is large enough for the freedom that the constraints leave. */
+static void make_semidefinite(problem *p, vin_int rank, test_random *random) {
+  double *b = malloc((size_t)p->n * (size_t)rank * sizeof *b);
+  test_random_fill(random, p->n * rank, b);
+  p->h.count = 0;
+  for (vin_int j = 0; j < p->n; j++)
+    for (vin_int i = j; i < p->n; i++) {
+      double sum = 0;
+      for (vin_int k = 0; k < rank; k++) sum += b[i + k * p->n] * b[j + k * p->n];
+      entries_add(&p->h, i, j, sum);
+    }
+  free(b);
+}
+
+/* J = B A: m x rank times rank x n, both sparse; consistent right-hand side. */
+static problem product(vin_int n, vin_int m, vin_int rank, test_random *random) {
+  problem p = problem_make(n, m);
+  double *a = calloc((size_t)(rank * n), sizeof *a), *x = malloc((size_t)n * sizeof *x);
+  for (vin_int i = 0; i < rank; i++) {
+    a[i * n + i * n / rank] = 1;
+    for (int k = 0; k < 2; k++)
+      a[i * n + test_random_below(random, n)] += test_random_between(random, -1, 1);
+  }
+  test_random_fill(random, n, x);
+  for (vin_int row = 0; row < m; row++) {
+    double *sum = calloc((size_t)n, sizeof *sum);
+    for (int k = 0; k < 2; k++) {
+      vin_int i = k || row >= rank ? test_random_below(random, rank) : row;
+      double factor = test_random_between(random, 0.5, 1);
+      for (vin_int j = 0; j < n; j++) sum[j] += factor * a[i * n + j];
+    }
+    for (vin_int j = 0; j < n; j++) {
+      if (sum[j] != 0) entries_add(&p.j, row, j, sum[j]);
+      p.g[row] += sum[j] * x[j];
+    }
+    free(sum);
+  }
+  for (vin_int i = 0; i < n; i++) entries_add(&p.h, i, i, test_random_between(random, 1, 5));
+  test_random_fill(random, n, p.f);
+  free(a), free(x);
+  return p;
+}
+
+static void cross(const double *a, const double *b, double *c) {
+  for (int i = 0; i < 3; i++)
+    c[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
+}
+
+/* Row of the velocity of `body` along d at r, or of its angular rate along d where r is NULL.
+ * Coordinates of a body: the velocity of the point at the origin, the angular velocity. */
+static void add_twist(problem *p, vin_int row, vin_int body, double sign, const double *r,
+                      const double *d) {
+  if (body < 0) return;
+  double turn[3];
+  if (r) cross(r, d, turn);
+  for (vin_int i = 0; i < 3; i++) {
+    if (r) entries_add(&p->j, row, 6 * body + i, sign * d[i]);
+    entries_add(&p->j, row, 6 * body + 3 + i, sign * (r ? turn[i] : d[i]));
+  }
+}
+
+/* One closed loop of revolute joints through points[k] along axes[k] (6 numbers a joint: point,
+ * axis); body k joins k and k + 1, the last link is the ground. */
+static problem loop(vin_int joints, const double *line, test_random *random) {
+  vin_int n = 6 * (joints - 1), m = 5 * joints;
+  problem p = problem_make(n, m);
+  for (vin_int k = 0; k < joints; k++) {
+    const double *r = line + 6 * k, *axis = r + 3;
+    double t[3][3], any[3] = {0.3, -0.5, 0.81};
+    cross(axis, any, t[0]);
+    cross(axis, t[0], t[1]);
+    memcpy(t[2], axis, sizeof t[2]);
+    for (vin_int i = 0; i < 5; i++)
+      for (int end = 0; end < 2; end++)
+        add_twist(&p, 5 * k + i, end ? (k + 1 < joints ? k : -1) : k - 1, end ? 1 : -1,
+                  i < 3 ? r : NULL, i < 3 ? t[i] : t[i - 3]);
+  }
+  for (vin_int i = 0; i < n; i++) {
+    entries_add(&p.h, i, i, test_random_between(random, 2, 4));
+    if (i % 6 > 0) entries_add(&p.h, i, i - 1, 0.5);
+  }
+  test_random_fill(random, n, p.f); /* g = 0: from rest */
+  return p;
+}
+
+/* ---- tests -------------------------------------------------------------------------------------- */
+
+/* Every row within reach of ldlt is found by it; a tether that only the hub makes independent is not
+ * mistaken for a dependent one, with and without true duplicates, by anyone who pivots. */
+Test(kkt_rank, hub_by_value) {
+  if (!complete()) return;
+  for (vin_int duplicates = 0; duplicates < 4; duplicates += 3) {
+    test_random random = {1};
+    problem p = hub_by_value(duplicates, &random);
+    EACH_SOLVER(solver) {
+      vin_solver_stats stats = check(&p, solver, true, 1e-11); /* condition below 1e4 */
+      if (!thorough(solver)) continue;
+      cr_expect_eq(stats.rank_revealing, duplicates > 0, "%s: %d QRs", vin_solver_name(solver),
+                   (int)stats.rank_revealing);
+      cr_expect_eq(stats.fallbacks, solver == VIN_SOLVER_AUTO);
+    }
+    problem_free(&p);
+  }
+}
+
+/* The rows are right after factor() already, for callers that solve without verification; and where
+ * ldlt is right the comparison is made once, not at each factorisation. */
+Test(kkt_rank, hub_is_compared_once) {
+  if (!complete()) return;
+  test_random random = {2};
+  problem p = hub_by_value(2, &random);
+  for (vin_int k = 0; k < p.j.count; k++) /* turns the tether out of the rods' plane */
+    if (p.j.row[k] == 7 && p.j.col[k] == 6 + 21) p.j.value[k] += 1;
+  vin_kkt *kkt = kkt_created(&p, NULL);
+  for (int round = 0; round < 3; round++) {
+    cr_assert_eq(kkt_factor(kkt, &p), VIN_OK, "%s", vin_kkt_error(kkt));
+    check_rows(kkt, &p, 2, "regular hub");
+    cr_expect_eq(vin_kkt_get_info(kkt).solver, VIN_SOLVER_LDLT);
+    cr_expect_geq(vin_kkt_get_info(kkt).min_pivot_ratio, 1e-6);
+    vin_solver_stats stats = vin_kkt_get_stats(kkt);
+    cr_expect_eq(stats.rank_revealing, 1);
+    cr_expect_eq(stats.fallbacks, 0);
+    cr_expect_eq(stats.dropped, round + 1);
+  }
+  for (vin_int k = 0; k < p.j.count; k++)
+    if (p.j.row[k] == 7 && p.j.col[k] == 6 + 21) p.j.value[k] -= 1;
+  cr_assert_eq(kkt_factor(kkt, &p), VIN_OK, "%s", vin_kkt_error(kkt));
+  check_rows(kkt, &p, 2, "hub by value");
+  cr_expect_eq(vin_kkt_get_info(kkt).solver, VIN_SOLVER_UMFPACK);
+  cr_expect_eq(vin_kkt_get_stats(kkt).fallbacks, 1);
+  vin_kkt_destroy(kkt);
+  problem_free(&p);
+}
+
+/* H is positive definite only where the constraints leave freedom. AUTO ends with the right solution
+ * at a single fallback; the QR is asked only when rows are dependent as well. */
+Test(kkt_rank, semidefinite_mass) {
+  if (!complete()) return;
+  test_random random = {3};
+  for (int kind = 0; kind < 8; kind++) {
+    problem p = product(24, 10, 10, &random);
+    if (kind % 4 == 0) p.h.value[5] = 0;            /* a massless coordinate, held by a row */
+    if (kind % 4 == 1) p.h.row[5] = p.h.col[5] = 4; /* its mass is not even declared */
+    if (kind % 4 < 2) entries_add(&p.j, 0, 5, 1);
+    if (kind % 4 == 2) share_a_mass(&p);
+    if (kind % 4 == 3) make_semidefinite(&p, 15, &random);
+    if (kind >= 4) problem_duplicate(&p, 2, 3), problem_duplicate(&p, 6, 1);
+    EACH_SOLVER(solver) {
+      vin_solver_stats stats = check(&p, solver, true, 1e-9); /* condition up to 1e5 */
+      if (!thorough(solver) || kind % 4 >= 2) continue;       /* ldlt may get through */
+      cr_expect_eq(stats.rank_revealing, kind >= 4, "%s, %d: %d QRs", vin_solver_name(solver), kind,
+                   (int)stats.rank_revealing);
+      cr_expect_eq(stats.fallbacks, solver == VIN_SOLVER_AUTO, "%s, %d", vin_solver_name(solver),
+                   kind);
+    }
+    problem_free(&p);
+  }
+}
+
+/* Pivots that are rounding instead of zero are seen before anything is built on them: none of the
+ * dependent rows that they seem to make is reported. */
+Test(kkt_rank, mass_lost_in_rounding) {
+  const double w[3] = {0.1, 0.7, 0.3};
+  for (int rows = 2; rows <= 3; rows++) {
+    problem p = problem_make(3, rows);
+    for (vin_int j = 0; j < 3; j++)
+      for (vin_int i = j; i < 3; i++) entries_add(&p.h, i, j, w[i] * w[j]);
+    const double j[3][3] = {{1, -2, 0.5}, {0.3, 0.4, -1}, {1, -2, 0.5}};
+    for (vin_int row = 0; row < rows; row++)
+      for (vin_int i = 0; i < 3; i++) entries_add(&p.j, row, i, j[row][i]);
+    p.f[0] = 1, p.f[2] = -2, p.g[0] = 0.7, p.g[1] = -0.3;
+    if (rows == 3) p.g[2] = p.g[0];
+    EACH_SOLVER(solver) {
+      vin_solver_stats stats = check(&p, solver, true, 1e-13); /* condition about 100 */
+      if (thorough(solver)) cr_expect_eq(stats.rank_revealing, rows == 3);
+      if (solver != VIN_SOLVER_LDLT) continue;
+      vin_kkt_options options = options_of(&p, solver);
+      vin_kkt *kkt = kkt_created(&p, &options);
+      cr_expect_eq(kkt_factor(kkt, &p), VIN_SINGULAR);
+      cr_expect(strstr(vin_kkt_error(kkt), "pivot"), "%s", vin_kkt_error(kkt));
+      cr_expect_eq(vin_kkt_dropped(kkt, NULL), 0);
+      vin_kkt_destroy(kkt);
+    }
+    problem_free(&p);
+  }
+}
+
+/* Where freedom has no mass nothing helps, and the constraints are not blamed: with dependent rows
+ * too the text says so. */
+Test(kkt_rank, missing_mass_beside_dependent_rows) {
+  if (!complete()) return;
+  test_random random = {4};
+  problem p = problem_of((mechanism){.shape = CHAIN, .nodes = 7}, &random);
+  for (vin_int i = 0; i < 3; i++) p.h.value[9 + i] = 0;
+  problem_duplicate(&p, 1, 1);
+  EACH_SOLVER(solver) {
+    vin_kkt_options options = options_of(&p, solver);
+    vin_kkt *kkt = kkt_created(&p, &options);
+    cr_expect_eq(kkt_factor(kkt, &p), VIN_SINGULAR, "%s", vin_solver_name(solver));
+    if (thorough(solver)) cr_expect(strstr(vin_kkt_error(kkt), "mass"), "%s", vin_kkt_error(kkt));
+    double z[29];
+    cr_expect_eq(kkt_solve(kkt, &p, z), VIN_ERR_BAD_STATE);
+    vin_kkt_destroy(kkt);
+  }
+  problem_free(&p);
+}
+
+/* Rows from 1e-6 to 1e6 and exact dependence among them, with and without a definite H: units of a
+ * constraint are its user's affair. */
+Test(kkt_rank, rows_of_very_different_scale) {
+  if (!complete()) return;
+  test_random random = {5};
+  for (int kind = 0; kind < 8; kind++) {
+    problem p = product(30, 24, 16, &random);
+    if (kind % 2) make_semidefinite(&p, 20, &random);
+    double scale[24];
+    for (vin_int i = 0; i < 24; i++) scale[i] = pow(10, test_random_between(&random, -6, 6));
+    for (vin_int k = 0; k < p.j.count; k++) p.j.value[k] *= scale[p.j.row[k]];
+    for (vin_int i = 0; i < 24; i++) p.g[i] *= scale[i];
+    /* condition of the scaled rows up to 1e4, squared in K */
+    EACH_SOLVER(solver) check(&p, solver, kind % 2, 1e-7);
+    problem_free(&p);
+  }
+}
+
+/* Random sparse J of rank r < m: all solvers, where its condition is not too bad for ldlt's pivots. */
+Test(kkt_rank, products) {
+  test_random random = {6};
+  for (int k = 0; k < 40; k++) {
+    vin_int rank = 5 + test_random_below(&random, 20),
+            m = rank + 1 + test_random_below(&random, 10);
+    problem p = product(rank + 5 + test_random_below(&random, 30), m, rank, &random);
+    EACH_SOLVER(solver) check(&p, solver, true, 1e-8);
+    problem_free(&p);
+  }
+}
+
+/* 1: planar loops of spatial revolutes, turned in space so that no number is nice: 3 of 5 k rows
+ * depend on the others. */
+Test(kkt_rank, planar_loops_1) {
+  test_random random = {7};
+  for (vin_int joints = 4; joints <= 8; joints++) {
+    double line[48], axis[3] = {0.48, -0.6, 0.64}, e[2][3], any[3] = {1, 0, 0};
+    cross(axis, any, e[0]);
+    cross(axis, e[0], e[1]);
+    for (vin_int k = 0; k < joints; k++) {
+      double angle = 6.283185307179586 * (double)k / (double)joints;
+      double size = test_random_between(&random, 0.7, 1.5);
+      for (int i = 0; i < 3; i++) {
+        line[6 * k + i] = size * (cos(angle) * e[0][i] + sin(angle) * e[1][i]) + 0.2 * axis[i];
+        line[6 * k + 3 + i] = axis[i];
+      }
+    }
+    problem p = loop(joints, line, &random);
+    vin_int rows[40];
+    cr_assert_eq(dependent_rows(&p, NULL, rows), 3, "the test's own rank of %d bars", (int)joints);
+    EACH_SOLVER(solver) check(&p, solver, false, 1e-10); /* condition below 1e4 */
+    if (complete()) {
+      for (vin_int k = 0; k < p.h.count; k++) /* a link of no mass moves along all the same */
+        if (p.h.row[k] >= 6 && p.h.row[k] < 12) p.h.value[k] = 0;
+      EACH_SOLVER(solver) check(&p, solver, true, 1e-9);
+    }
+    problem_free(&p);
+  }
+}
+
+/* Bricard's line-symmetric loop: three lines at random and their images under a half turn about z
+ * close to a loop that moves: rank 29 of 30 by geometry, not by any pattern. */
+Test(kkt_rank, bricard_line_symmetric) {
+  test_random random = {8};
+  for (int k = 0; k < 20; k++) {
+    double line[36];
+    for (int i = 0; i < 3; i++) {
+      double *a = line + 6 * i, *b = line + 6 * (i + 3), length = 0;
+      for (int c = 0; c < 6; c++) a[c] = test_random_between(&random, -1, 1);
+      for (int c = 3; c < 6; c++) length += a[c] * a[c];
+      for (int c = 3; c < 6; c++) a[c] /= sqrt(length);
+      for (int c = 0; c < 6; c++) b[c] = c % 3 == 2 ? a[c] : -a[c];
+    }
+    problem p = loop(6, line, &random);
+    vin_int rows[30];
+    cr_assert_eq(dependent_rows(&p, NULL, rows), 1, "the test's own rank, case %d", k);
+    EACH_SOLVER(solver) check(&p, solver, false, 1e-9); /* condition up to 1e5 */
+    if (complete()) {
+      for (vin_int e = 0; e < p.h.count; e++)
+        if (p.h.row[e] >= 12 && p.h.row[e] < 24) p.h.value[e] = 0;
+      EACH_SOLVER(solver) check(&p, solver, true, 1e-8);
+    }
+    problem_free(&p);
+  }
+}
+
+/* A row that is nearly but not quite dependent beside one that is: only the latter may go when the
+ * former is needed. x of size 1 by a right-hand side that agrees to first order. */
+Test(kkt_rank, nearly_dependent_beside_dependent) {
+  if (!complete()) return;
+  test_random random = {9};
+  const double angle[] = {1e-2, 1e-4, 1e-6, 3e-7};
+  for (size_t a = 0; a < sizeof angle / sizeof *angle; a++) {
+    problem p = problem_of((mechanism){.shape = CHAIN, .nodes = 6}, &random);
+    vin_int first = p.j.count, row = p.m;
+    problem_duplicate(&p, 3, 1);
+    for (vin_int k = first; k < p.j.count; k++)
+      p.j.value[k] += angle[a] * test_random_between(&random, -1, 1);
+    p.g[row] += angle[a] * 0.7;
+    problem_duplicate(&p, 1, 1);
+    EACH_SOLVER(solver) {
+      /* rounding over the angle, squared where H of condition 1 enters */
+      check(&p, solver, true, 1e-13 / (angle[a] * angle[a]));
+    }
+    problem_free(&p);
+  }
+}
+
+/* Contradictions are found behind the QR too, at the next right-hand side forgotten. */
+Test(kkt_rank, contradictory_rows) {
+  if (!complete()) return;
+  test_random random = {10};
+  for (int kind = 0; kind < 2; kind++) {
+    problem p = kind ? hub_by_value(1, &random) : product(24, 10, 10, &random);
+    if (!kind) share_a_mass(&p), problem_duplicate(&p, 4, 1);
+    vin_int unused, last = p.m - 1, size = p.n + p.m;
+    double *unique = reference(&p, &unused), *z = calloc((size_t)size, sizeof *z), g = p.g[last];
+    EACH_SOLVER(solver) {
+      if (!thorough(solver)) continue;
+      vin_kkt_options options = options_of(&p, solver);
+      options.constraint_name = rod_name;
+      vin_kkt *kkt = kkt_factored(&p, &options);
+      for (int k = 0; k < 2; k++) {
+        p.g[last] = g + (k ? 1e-5 : 1); /* 1e-5 is found too: the limit is 1e-8 */
+        cr_expect_eq(kkt_solve(kkt, &p, z), VIN_SINGULAR, "%s", vin_solver_name(solver));
+        cr_expect(strstr(vin_kkt_error(kkt), "contradicts"), "%s", vin_kkt_error(kkt));
+        cr_expect(strstr(vin_kkt_error(kkt), "rod '"), "%s", vin_kkt_error(kkt));
+        p.g[last] = g;
+        cr_expect_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s", vin_kkt_error(kkt));
+        cr_expect_leq(relative_difference(p.n, z, unique), 1e-8);
+      }
+      cr_expect_leq(vin_kkt_get_stats(kkt).rank_revealing, 2, "not at every right-hand side");
+      vin_kkt_destroy(kkt);
+    }
+    free(unique), free(z);
+    problem_free(&p);
+  }
+}
+
+/* REFUSE refuses for dependent rows only, and names these. */
+Test(kkt_rank, refused_on_request) {
+  if (!complete()) return;
+  test_random random = {11};
+  for (vin_int duplicates = 0; duplicates <= 2; duplicates++) {
+    problem p = hub_by_value(duplicates, &random);
+    double *z = malloc((size_t)(p.n + p.m) * sizeof *z);
+    EACH_SOLVER(solver) {
+      if (!thorough(solver)) continue;
+      vin_kkt_options options = options_of(&p, solver);
+      options.redundancy = VIN_REDUNDANCY_REFUSE;
+      options.constraint_name = rod_name;
+      vin_kkt *kkt = kkt_created(&p, &options);
+      vin_status status = kkt_factor(kkt, &p);
+      cr_expect_eq(status, duplicates ? VIN_SINGULAR : VIN_OK, "%s: %s", vin_solver_name(solver),
+                   vin_kkt_error(kkt));
+      check_rows(kkt, &p, duplicates, vin_solver_name(solver));
+      char text[64];
+      snprintf(text, sizeof text, "%d of %d", (int)duplicates, (int)p.m);
+      if (duplicates) {
+        const vin_int *rows;
+        cr_assert_eq(vin_kkt_dropped(kkt, &rows), duplicates);
+        cr_expect(strstr(vin_kkt_error(kkt), text), "%s", vin_kkt_error(kkt));
+        rod_name(NULL, rows[0], text, sizeof text);
+        cr_expect(strstr(vin_kkt_error(kkt), text), "%s", vin_kkt_error(kkt));
+        cr_expect_eq(kkt_solve(kkt, &p, z), VIN_ERR_BAD_STATE);
+      } else {
+        cr_expect_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s", vin_kkt_error(kkt));
+      }
+      vin_kkt_destroy(kkt);
+    }
+    free(z);
+    problem_free(&p);
+  }
+}
+
+/* Compliance makes rows of J independent that are dependent without it. */
+Test(kkt_rank, compliance_counts) {
+  if (!complete()) return;
+  test_random random = {12};
+  for (int rigid = 0; rigid < 2; rigid++) {
+    problem p = product(20, 8, 8, &random);
+    share_a_mass(&p);
+    problem_duplicate(&p, 3, 1), problem_duplicate(&p, 5, 1), problem_duplicate(&p, 1, 1);
+    entries_add(&p.c, 8, 8, 0.5), entries_add(&p.c, 9, 9, 0.7);
+    entries_add(&p.c, 9, 8, 0.1), entries_add(&p.c, 10, 10, rigid ? 0 : 0.2);
+    EACH_SOLVER(solver) {
+      if (!thorough(solver)) continue;
+      vin_kkt_options options = options_of(&p, solver);
+      vin_kkt *kkt = kkt_factored(&p, &options);
+      const vin_int *rows;
+      vin_int count = vin_kkt_dropped(kkt, &rows);
+      cr_assert_eq(count, rigid, "%s: %d", vin_solver_name(solver), (int)count);
+      if (rigid) cr_expect(rows[0] == 1 || rows[0] == 10, "row %d", (int)rows[0]);
+      double z[31], *expected = dense_solution_without(&p, count, rows);
+      cr_assert_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s", vin_kkt_error(kkt));
+      cr_expect_leq(relative_difference(31, z, expected), 1e-9); /* condition up to 1e5 */
+      free(expected);
+      vin_kkt_destroy(kkt);
+    }
+    problem_free(&p);
+  }
+}
+
+static void note(void *user, vin_log_level level, const char *text) {
+  (void)level;
+  if (strstr(text, "rank-revealing QR of 12 constraint rows: rank 10")) ++*(int *)user;
+}
+
+/* Each of our allocations fails once; the next factorisation succeeds. The QR is logged once. */
+Test(kkt_rank, no_memory) {
+  if (!complete()) return;
+  test_random random = {13};
+  problem p = product(24, 10, 10, &random);
+  share_a_mass(&p);
+  problem_duplicate(&p, 2, 1), problem_duplicate(&p, 6, 1);
+  for (int64_t k = 1;; k++) {
+    test_allocator allocator = {0};
+    int logged = 0;
+    vin_context context = test_context(&allocator);
+    context.log = note, context.log_user = &logged;
+    vin_kkt *kkt = NULL;
+    cr_assert_eq(vin_kkt_create(&kkt, &context, p.n, p.m, entries_pattern(&p.h),
+                                entries_pattern(&p.j), NULL),
+                 VIN_OK);
+    allocator.fail_at = allocator.calls + k;
+    vin_status status = kkt_factor(kkt, &p);
+    bool asked = allocator.calls >= allocator.fail_at;
+    cr_expect_eq(status, asked ? VIN_ERR_NO_MEMORY : VIN_OK, "%d: %s", (int)k, vin_kkt_error(kkt));
+    if (asked) cr_expect(strstr(vin_kkt_error(kkt), "memory"), "%s", vin_kkt_error(kkt));
+    double z[36];
+    allocator.fail_at = 0;
+    if (asked) cr_expect_eq(kkt_solve(kkt, &p, z), VIN_ERR_BAD_STATE);
+    cr_expect_eq(kkt_factor(kkt, &p), VIN_OK, "%s", vin_kkt_error(kkt));
+    cr_expect_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s", vin_kkt_error(kkt));
+    cr_expect_eq(logged, 1);
+    vin_kkt_destroy(kkt);
+    cr_expect_eq(allocator.live, 0);
+    if (!asked) break;
+  }
+  problem_free(&p);
+}
+
+/* The same bits every time. */
+Test(kkt_rank, deterministic) {
+  if (!complete()) return;
+  test_random random = {14};
+  problem p = hub_by_value(3, &random);
+  double *z[2];
+  for (int k = 0; k < 2; k++) {
+    z[k] = malloc((size_t)(p.n + p.m) * sizeof **z);
+    vin_kkt *kkt = kkt_factored(&p, NULL);
+    cr_assert_eq(kkt_solve(kkt, &p, z[k]), VIN_OK, "%s", vin_kkt_error(kkt));
+    vin_kkt_destroy(kkt);
+  }
+  cr_expect_eq(memcmp(z[0], z[1], (size_t)(p.n + p.m) * sizeof **z), 0);
+  free(z[0]), free(z[1]);
+  problem_free(&p);
+}
+
+/* ---- the QR itself ------------------------------------------------------------------------------ */
+
+/* Dependent columns of a matrix given by rows (its transpose), against the dense reference. */
+static void check_columns(const problem *p) {
+  vini_object object = {.context = vin_context_default()};
+  vin_sparse *a = NULL;
+  vin_triplets turned = {p->j.count, p->j.col, p->j.row};
+  cr_assert_eq(vin_sparse_create(&a, NULL, p->n, p->m, turned, VIN_STORAGE_GENERAL), VIN_OK);
+  cr_assert_eq(vin_sparse_set_values(a, p->j.value), VIN_OK);
+  unsigned char *dependent = malloc((size_t)p->m + 1);
+  memset(dependent, 7, (size_t)p->m + 1); /* whatever was there */
+  vin_int *rows = malloc(((size_t)p->m + 1) * sizeof *rows), rank = -1;
+  vin_status status = vini_dependent_columns(&object, vin_sparse_view(a), 1e-10, dependent, &rank);
+  if (vini_rank_available()) {
+    cr_assert_eq(status, VIN_OK, "%s", object.text);
+    vin_int expected = p->m - dependent_rows(p, NULL, rows), kept = 0;
+    cr_expect_eq(rank, expected, "rank %d, not %d", (int)rank, (int)expected);
+    for (vin_int i = 0; i < p->m; i++) {
+      cr_expect_leq(dependent[i], 1);
+      kept += !dependent[i];
+    }
+    cr_expect_eq(kept, rank);
+    cr_expect_eq(dependent_rows(p, dependent, rows), 0, "what is kept is independent");
+  } else {
+    cr_expect_eq(status, VIN_ERR_UNSUPPORTED);
+    cr_expect(strstr(object.text, "not part of this build"), "%s", object.text);
+  }
+  free(dependent), free(rows);
+  vin_sparse_destroy(a);
+}
+
+Test(kkt_rank, columns_with_and_without_dense_rows) {
+  test_random random = {15};
+  for (int k = 0; k < 30; k++) {
+    vin_int rank = 3 + test_random_below(&random, 20);
+    problem p = product(rank + 10, rank + test_random_below(&random, 12), rank, &random);
+    check_columns(&p);
+    problem_free(&p);
+  }
+  for (vin_int dense = 1; dense <= 40;
+       dense += 13) { /* rank 20 in sparse rows, then more by these */
+    problem p = product(40 + dense, 90, 20, &random);
+    for (vin_int e = 0; e < p.j.count; e++)
+      if (p.j.col[e] >= 40) p.j.value[e] = 0;
+    for (vin_int i = 0; i < 90; i++)
+      for (vin_int c = 0; c < dense; c++)
+        entries_add(&p.j, i, 40 + c, test_random_between(&random, -1, 1));
+    for (vin_int i = 0; i < 5; i++) problem_duplicate(&p, 7 * i, -3);
+    check_columns(&p);
+    problem_free(&p);
+  }
+}
+
+/* Without columns, without entries, a column of zeros or of huge and tiny numbers. */
+Test(kkt_rank, columns_at_the_edge) {
+  problem p = problem_make(3, 0);
+  check_columns(&p);
+  problem_free(&p);
+  p = problem_make(3, 2);
+  check_columns(&p);
+  for (vin_int j = 0; j < 3; j++) {
+    entries_add(&p.j, 0, j, 1e200 * (1 + j));
+    entries_add(&p.j, 1, j, 1e-200 * (2 + j));
+  }
+  check_columns(&p);
+  for (vin_int k = 0; k < p.j.count; k++)
+    if (p.j.row[k] == 1) p.j.value[k] = 0;
+  check_columns(&p);
+  problem_free(&p);
+}
