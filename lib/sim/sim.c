@@ -54,9 +54,9 @@ static vin_status step_failed(vin_sim *sim, double h, int64_t pieces, vin_status
     vini_fail_text(tries, sizeof tries, status, " and retried with pieces down to h = %s s",
                    VINI_SIM_NUMBER(h / (double)pieces));
   sim->run_text = true;
-  return vini_fail(&sim->object, status, "step %lld from t = %s s with h = %s s failed%s: %s: %s",
+  return vini_fail(&sim->object, status, "step %lld from t = %s s with h = %s s failed%s: %s",
                    (long long)sim->steps + 1, VINI_SIM_NUMBER(sim->accepted->t), VINI_SIM_NUMBER(h),
-                   tries, vin_status_text(status), sim->object.text);
+                   tries, sim->object.text);
 }
 
 /* One step of length h that ends at time `end_time` (which is accepted.t + h but for rounding). */
