@@ -48,6 +48,7 @@ int main(int argc, char **argv) {
 
   vin_plot_options plot = vin_plot_options_default(); /* the paths, x to the right and z upwards */
   plot.title = "Three tethered satellites";
+  plot.dimensionless = 1;
   if (status == VIN_OK) status = ex_monitor_finish(&monitor, plot);
 
   if (status == VIN_OK) {

@@ -322,3 +322,21 @@ Test(integrate, multipliers_are_consistent_from_the_start) {
   }
   test_mechanism_free(x);
 }
+
+/* vin_options.solver is a short way to projector.kkt.solver. */
+Test(integrate, solver_of_the_options) {
+  test_mechanism *x = built(test_planar_pendulum());
+  static const vin_solver solvers[] = {VIN_SOLVER_LDLT, VIN_SOLVER_CHOLMOD, VIN_SOLVER_UMFPACK};
+  for (int k = 0; k < 3; k++) {
+    if (!vin_solver_available(solvers[k])) continue;
+    vin_options options = vin_options_default();
+    options.solver = solvers[k];
+    vin_integrator *integrator = NULL;
+    cr_assert_eq(vin_integrator_create(&integrator, NULL, x->system, &options), VIN_OK, "%s",
+                 vin_integrator_error(integrator));
+    vin_kkt *kkt = vin_projector_kkt(vin_integrator_projector(integrator));
+    cr_expect_eq(vin_kkt_get_info(kkt).solver, solvers[k]);
+    vin_integrator_destroy(integrator);
+  }
+  test_mechanism_free(x);
+}

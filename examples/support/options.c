@@ -57,7 +57,7 @@ static void print_help(const ex_options *options, const ex_extra *extra) {
          "  --json  print the result as one line of JSON\n"
          "  --help  print this\n",
          vin_method_name(options->sim.method), vin_projection_name(options->sim.projection),
-         options->sim.step, options->end, vin_solver_name(options->sim.projector.kkt.solver));
+         options->sim.step, options->end, vin_solver_name(options->sim.solver));
 }
 
 /* A positive finite number and nothing behind it. */
@@ -103,7 +103,7 @@ static const char *writable(const ex_options *options, const char *option, const
 }
 
 static void parse_solver(ex_options *options, const char *word) {
-  vin_solver *solver = &options->sim.projector.kkt.solver;
+  vin_solver *solver = &options->sim.solver;
   if (vin_solver_from_name(solver, word) != VIN_OK)
     refuse_value(options, "--solver", word, "auto, ldlt, cholmod-ldlt or umfpack");
   if (!vin_solver_available(*solver))

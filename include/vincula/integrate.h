@@ -40,6 +40,7 @@ typedef struct vin_options {
   size_t struct_size;        /* sizeof(vin_options) */
   vin_method method;         /* default VIN_METHOD_RATTLE */
   vin_projection projection; /* default VIN_PROJECTION_BOTH */
+  vin_solver solver;         /* default VIN_SOLVER_AUTO: as projector.kkt.solver says */
   double step;               /* s; default 1e-3 (used by vin_sim) */
   double start_time;         /* s; default 0 (used by vin_sim) */
   int max_halvings; /* default 0: a step that fails is retried as 2, 4, ... 2^k shorter ones
@@ -49,11 +50,13 @@ typedef struct vin_options {
   int max_sweeps;            /* default 10, 1..1000: corrections of one position stage of rattle */
   int fix_start;             /* default 1: vin_sim moves an inconsistent start onto the constraints;
                                 0: takes it as it is (drift studies) */
-  vin_projection_options projector; /* metric, solver (projector.kkt.solver), redundancy */
+  vin_projection_options projector; /* metric, redundancy, solver tolerances; its own position and
+                                       velocity tolerance are replaced by the two above */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 
-/** A state; arrays belong to the caller. lambda: multipliers at the end of the last step. */
+/** A state; arrays belong to the caller. lambda: multipliers at the end of the last step, as accurate
+ *  as vin_method says; vin_project_acceleration() gives those of the state itself. */
 typedef struct vin_state {
   double t;
   double *p, *v;  /* n */

@@ -134,6 +134,7 @@ typedef struct vin_plot_options {
   const char *title;        /* default NULL: none */
   int dimension;            /* default 3: numbers per node in the recorded positions (2 or 3) */
   int horizontal, vertical; /* which of them are drawn; default 0 and 2 (x and z) */
+  int dimensionless;        /* default 0: axes in m, s and J; 1: without units */
 } vin_plot_options;
 VIN_API vin_plot_options vin_plot_options_default(void);
 

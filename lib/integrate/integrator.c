@@ -146,6 +146,7 @@ static vin_status build(vin_integrator *self) {
   if (projector.struct_size == 0) projector = vin_projection_options_default();
   projector.position_tolerance = self->options.position_tolerance;
   projector.velocity_tolerance = self->options.velocity_tolerance;
+  if (self->options.solver != VIN_SOLVER_AUTO) projector.kkt.solver = self->options.solver;
   vin_status status =
       vin_projector_create(&self->projector, &self->object.context, self->system, &projector);
   if (status != VIN_OK) {

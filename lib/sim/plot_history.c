@@ -8,13 +8,13 @@ enum { ENERGY_BUCKETS = 1000, RESIDUAL_BUCKETS = 250, RESIDUALS = 3 };
 
 typedef struct residual {
   vin_int column;
-  const char *block, *title;
+  const char *block, *title, *unit;
 } residual;
 
 static const residual residuals[RESIDUALS] = {
-    {VINI_RECORD_POSITION_RESIDUAL, "$phi", "max |Phi| [m]"},
-    {VINI_RECORD_VELOCITY_RESIDUAL, "$h", "max |h| [m/s]"},
-    {VINI_RECORD_DAE_RESIDUAL, "$dae", "dynamics [1]"}};
+    {VINI_RECORD_POSITION_RESIDUAL, "$phi", "max |Phi|", " [m]"},
+    {VINI_RECORD_VELOCITY_RESIDUAL, "$h", "max |h|", " [m/s]"},
+    {VINI_RECORD_DAE_RESIDUAL, "$dae", "dynamics", " [1]"}};
 
 bool vini_history_exists(const vini_script *script, vin_int column) {
   for (int64_t row = 0; row < script->recorder->row_count; row++)
@@ -102,8 +102,9 @@ void vini_energy_panel(const vini_script *script, vini_rectangle r) {
   double border = vini_max(0.08 * (range.high - range.low), DBL_EPSILON);
   vini_put_rectangle(stream, r);
   vini_put(stream, "unset key\nset title 'Relative energy drift' font ',12'\n");
-  vini_put(stream, "set ylabel '(E - E0) / %s J'\nset format y '%%.1e'\n",
-           vini_format_number((char[VINI_NUMBER_SIZE]){0}, VINI_NUMBER_SIZE, scale, 4));
+  vini_put(stream, "set ylabel '(E - E0) / %s%s'\nset format y '%%.1e'\n",
+           vini_format_number((char[VINI_NUMBER_SIZE]){0}, VINI_NUMBER_SIZE, scale, 4),
+           vini_plot_unit(script, " J"));
   vini_put(stream, "set yrange [%s:%s]\n", VINI_PLOT_NUMBER(range.low - border),
            VINI_PLOT_NUMBER(range.high + border));
   vini_put_time_axis(script);
@@ -164,9 +165,9 @@ void vini_residual_panel(const vini_script *script, vini_rectangle r) {
     if (!residual_exists(script, &residuals[k])) continue;
     fputs(first ? "plot " : ", \\\n     ", stream);
     first = false;
-    vini_put(stream, "%s using 1:($2 > %s ? $2 : %s) with lines lw 1.4 lc rgb '%s' title '%s'",
+    vini_put(stream, "%s using 1:($2 > %s ? $2 : %s) with lines lw 1.4 lc rgb '%s' title '%s%s'",
              residuals[k].block, VINI_PLOT_NUMBER(range.low), VINI_PLOT_NUMBER(range.low),
-             colours[k], residuals[k].title);
+             colours[k], residuals[k].title, vini_plot_unit(script, residuals[k].unit));
   }
   fputs("\nunset logscale y\n", stream);
 }

@@ -129,14 +129,16 @@ static void put_motion_title(const vini_script *script) {
            script->nodes == 1 ? "" : "s", every);
   double duration = script->t_last - script->t_first;
   if (script->t_offset == 0)
-    vini_put(script->stream, "t = %s to %s s", VINI_PLOT_NUMBER(script->t_first),
-             VINI_PLOT_NUMBER(script->t_last));
+    vini_put(script->stream, "t = %s to %s%s", VINI_PLOT_NUMBER(script->t_first),
+             VINI_PLOT_NUMBER(script->t_last), vini_plot_unit(script, " s"));
   else
-    vini_put(script->stream, "t0 = %s s to t0 + %s s", VINI_PLOT_NUMBER(script->t_first),
-             VINI_PLOT_NUMBER(duration));
+    vini_put(script->stream, "t0 = %s%s to t0 + %s%s", VINI_PLOT_NUMBER(script->t_first),
+             vini_plot_unit(script, " s"), VINI_PLOT_NUMBER(duration),
+             vini_plot_unit(script, " s"));
   fputs("' font ',12'\n", script->stream);
-  vini_put(script->stream, "set xlabel '%c [m]'\nset ylabel '%c [m]'\n", axes[o->horizontal],
-           axes[o->vertical]);
+  const char *unit = vini_plot_unit(script, " [m]");
+  vini_put(script->stream, "set xlabel '%c%s'\nset ylabel '%c%s'\n", axes[o->horizontal], unit,
+           axes[o->vertical], unit);
 }
 
 /* The key beside a wide panel, below a tall one. */

@@ -41,10 +41,11 @@ void vini_put_time_axis(const vini_script *script) {
   if (!(last > first)) last = first + 1; /* a single record */
   vini_put(script->stream, "set xrange [%s:%s]\n", VINI_PLOT_NUMBER(first), VINI_PLOT_NUMBER(last));
   if (script->t_offset == 0)
-    vini_put(script->stream, "set xlabel 'time t [s]'\n");
+    vini_put(script->stream, "set xlabel 'time t%s'\n", vini_plot_unit(script, " [s]"));
   else
-    vini_put(script->stream, "set xlabel 'time t - t0 [s], t0 = %s s'\n",
-             VINI_PLOT_NUMBER(script->t_offset));
+    vini_put(script->stream, "set xlabel 'time t - t0%s, t0 = %s%s'\n",
+             vini_plot_unit(script, " [s]"), VINI_PLOT_NUMBER(script->t_offset),
+             vini_plot_unit(script, " s"));
 }
 
 static void put_canvas(const vini_script *script, const char *path) {

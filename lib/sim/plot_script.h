@@ -21,6 +21,11 @@ typedef struct vini_script {
 
 enum { VINI_PLOT_WIDTH = 1200, VINI_PLOT_HEIGHT = 800 }; /* pixels */
 
+/* The text of a unit with what stands around it, or nothing where the problem has no units. */
+static inline const char *vini_plot_unit(const vini_script *script, const char *text) {
+  return script->options->dimensionless ? "" : text;
+}
+
 /* Formats and writes; the result may be up to 400 bytes long. */
 __attribute__((format(printf, 2, 3))) void vini_put(FILE *stream, const char *format, ...);
 /* A number for vini_put() with %s; lives as long as the enclosing block. */
