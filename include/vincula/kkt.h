@@ -28,6 +28,14 @@ typedef enum vin_redundancy {
   VIN_REDUNDANCY_REFUSE
 } vin_redundancy;
 
+/** Whether vin_kkt_update() may keep a factorisation of older values as the matrix of an iteration. */
+typedef enum vin_reuse {
+  VIN_REUSE_AUTO,   /* while it pays by the predicted cost of a factorisation and the measured
+                      contraction; on chains and small nets it never does */
+  VIN_REUSE_ALWAYS, /* while it contracts */
+  VIN_REUSE_NEVER
+} vin_reuse;
+
 typedef struct vin_kkt_options {
   size_t struct_size;        /* sizeof(vin_kkt_options) */
   vin_solver solver;         /* default VIN_SOLVER_AUTO */
@@ -48,6 +56,7 @@ typedef struct vin_kkt_options {
   /* the same for dropped rows, default 1e-8: with a larger residual the rows contradict each
    * other */
   double contradiction_tolerance;
+  vin_reuse reuse;     /* default VIN_REUSE_AUTO */
   int max_refinements; /* default 3, 0..20 */
   /* for messages; NULL: "constraint 7" */
   void (*constraint_name)(void *user, vin_int row, char *text, size_t size);
@@ -78,6 +87,7 @@ typedef struct vin_solver_stats {
   int64_t fallbacks;      /* factorisations handed to the next solver after a failed verdict */
   int64_t dropped;        /* factorisations in which a dependent row was dropped */
   int64_t rank_revealing; /* rank-revealing QRs of J, the slow way to find dependent rows */
+  int64_t kept;           /* updates that kept a factorisation of older values */
 } vin_solver_stats;
 
 /** Analyses the pattern: h is the lower triangle of H, j is J. A diagonal entry that h does not
@@ -92,6 +102,11 @@ VIN_API const char *vin_kkt_error(const vin_kkt *kkt);
  *  VIN_ERR_BAD_INPUT: NaN or infinite, says where. VIN_SINGULAR: see vin_redundancy; the text names
  *  the rows, also in vin_kkt_dropped(). After a failure solve() returns VIN_ERR_BAD_STATE. */
 VIN_API vin_status vin_kkt_factor(vin_kkt *kkt, const double *h, const double *j, const double *c);
+
+/** The same, but may keep the present factorisation (see vin_reuse): solves then iterate with it against
+ * the new values until the residual is at rounding, and renew it by themselves where that does not
+ * contract. Errors as vin_kkt_factor(). Counted in vin_solver_stats.kept. */
+VIN_API vin_status vin_kkt_update(vin_kkt *kkt, const double *h, const double *j, const double *c);
 
 /** Solves for count right-hand sides: f is n x count, g is m x count, column by column; results go
  *  to x (n x count) and lambda (m x count), which may be f and g. Each is refined against the true

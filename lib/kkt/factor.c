@@ -315,6 +315,7 @@ static vin_status accept(vin_kkt *kkt, vini_backend *backend) {
     }
   }
   kkt->active = backend;
+  kkt->reuse.age = 0;
   return VIN_OK;
 }
 

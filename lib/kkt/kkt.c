@@ -26,6 +26,9 @@ static vin_status check_options(vin_kkt *kkt) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "redundancy is %d, no vin_redundancy",
                      (int)o->redundancy);
   }
+  if (o->reuse != VIN_REUSE_AUTO && o->reuse != VIN_REUSE_ALWAYS && o->reuse != VIN_REUSE_NEVER) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "reuse is %d, no vin_reuse", (int)o->reuse);
+  }
   struct {
     const char *name;
     double value, limit;
@@ -186,6 +189,7 @@ static vin_status build(vin_kkt *kkt, vin_triplets h, vin_triplets j) {
     kkt->rank = kkt->primary;
     vini_ldlt_set_drop(kkt->primary, kkt->droppable, kkt->options.pivot_threshold);
   }
+  vini_kkt_set_costs(kkt);
   describe(kkt);
   /* the caller's arrays are not ours to keep */
   kkt->options.coordinate_block = kkt->options.constraint_block = NULL;
@@ -202,10 +206,19 @@ static void free_content(vin_kkt *kkt) {
   vin_sparse_destroy(kkt->k);
   kkt->k = NULL;
   vini_plan_destroy(&kkt->plan, context);
-  void *owned[] = {kkt->droppable, kkt->dropped,     kkt->dropped_rows,
-                   kkt->pivot,     kkt->pivot_scale, kkt->b,
-                   kkt->z,         kkt->r,           kkt->s,
-                   kkt->stash,     kkt->row_scale,   kkt->agreed};
+  void *owned[] = {kkt->droppable,
+                   kkt->dropped,
+                   kkt->dropped_rows,
+                   kkt->pivot,
+                   kkt->pivot_scale,
+                   kkt->b,
+                   kkt->z,
+                   kkt->r,
+                   kkt->s,
+                   kkt->stash,
+                   kkt->row_scale,
+                   kkt->agreed,
+                   kkt->reuse.correction};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
 }
 
@@ -284,12 +297,22 @@ static vin_status scatter(vin_kkt *kkt, vini_part *part, const double *values, d
   return VIN_OK;
 }
 
+vin_status vini_kkt_check_values(vin_kkt *kkt, const double *h, const double *j, const double *c) {
+  VINI_TRY(check_values(kkt, &kkt->h, h));
+  VINI_TRY(check_values(kkt, &kkt->j, j));
+  return check_values(kkt, &kkt->c, c);
+}
+
+vin_status vini_kkt_set_values(vin_kkt *kkt, const double *h, const double *j, const double *c) {
+  VINI_TRY(scatter(kkt, &kkt->h, h, 1));
+  VINI_TRY(scatter(kkt, &kkt->j, j, 1));
+  return scatter(kkt, &kkt->c, c, -1);
+}
+
 vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c) {
   kkt->active = NULL;
   kkt->dropped_count = 0;
-  VINI_TRY(scatter(kkt, &kkt->h, h, 1));
-  VINI_TRY(scatter(kkt, &kkt->j, j, 1));
-  VINI_TRY(scatter(kkt, &kkt->c, c, -1));
+  VINI_TRY(vini_kkt_set_values(kkt, h, j, c));
   return vini_kkt_factor_values(kkt);
 }
 
@@ -297,9 +320,7 @@ vin_status vin_kkt_factor(vin_kkt *kkt, const double *h, const double *j, const 
   VINI_TRY(vini_ready(kkt == NULL ? NULL : &kkt->object));
   kkt->active = NULL;
   kkt->dropped_count = 0;
-  VINI_TRY(check_values(kkt, &kkt->h, h));
-  VINI_TRY(check_values(kkt, &kkt->j, j));
-  VINI_TRY(check_values(kkt, &kkt->c, c));
+  VINI_TRY(vini_kkt_check_values(kkt, h, j, c));
   return vini_kkt_factor_finite(kkt, h, j, c);
 }
 

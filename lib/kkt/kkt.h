@@ -17,6 +17,15 @@ typedef struct vini_part {
   bool known;    /* values have been given */
 } vini_part;
 
+/* A factorisation that is kept (reuse.c). */
+typedef struct vini_reuse {
+  double ratio;       /* sweeps for the price of a factorisation, predicted */
+  double contraction; /* of the first sweep of the last iteration */
+  vin_int age;        /* updates since the factorisation; 0: it is of the present values */
+  int pause;          /* updates that factorise at once */
+  double *correction; /* 4 (n + m): corrections and right-hand sides of two columns; or NULL */
+} vini_reuse;
+
 struct vin_kkt {
   vini_object object;
   vin_kkt_options options;
@@ -45,6 +54,7 @@ struct vin_kkt {
   double rank_tolerance; /* of the next one: distance of a row of length 1 from the others' span */
   double force_residual, constraint_residual, min_pivot_ratio;
   int refinements;
+  vini_reuse reuse;
   vin_solver_stats stats;
   char description[640];
 };
@@ -63,6 +73,19 @@ vin_status vini_kkt_reveal_rank(vin_kkt *kkt);
 
 /* vin_kkt_factor() for values that are known to be finite. */
 vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
+
+/* Values into K: checked, and (finite ones) stored without a factorisation. */
+vin_status vini_kkt_check_values(vin_kkt *kkt, const double *h, const double *j, const double *c);
+vin_status vini_kkt_set_values(vin_kkt *kkt, const double *h, const double *j, const double *c);
+
+/* reuse.c: predicted costs, once; vin_kkt_update() for finite values; solves with a kept matrix. */
+void vini_kkt_set_costs(vin_kkt *kkt);
+vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
+vin_status vini_kkt_solve_kept(vin_kkt *kkt, vin_int count, double *z);
+
+/* solve.c: z := K0^-1 z with the factorisation as it is; r := b - K z, s := |K| |z| + |b|. */
+vin_status vini_kkt_apply_inverse(vin_kkt *kkt, vin_int count, double *z);
+void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, double *r, double *s);
 
 /* In place on count stacked vectors of n + m, without refinement or check, for callers whose own
  * iteration verifies the result. Dropped multipliers become 0. */

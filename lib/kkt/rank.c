@@ -118,7 +118,7 @@ vin_status vini_kkt_reveal_rank(vin_kkt *kkt) {
   VINI_TRY(status);
   kkt->revealed = true;
   if (kkt->stats.rank_revealing++ == 0) {
-    vini_log(&kkt->object, VIN_LOG_WARNING,
+    vini_log(&kkt->object, VIN_LOG_INFO,
              "rank-revealing QR of %d constraint rows: rank %d to a tolerance of %.1g", (int)kkt->m,
              (int)rank, kkt->rank_tolerance);
   }

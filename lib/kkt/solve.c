@@ -25,7 +25,7 @@ static void scale_rows(const vin_kkt *kkt, vin_int count, double *z) {
 
 /* z := K^-1 z with the present factorisation; dropped multipliers become 0. Where that is one of
  * S K S, S = diag(1, row_scale):  K^-1 = S (S K S)^-1 S. */
-static vin_status apply_inverse(vin_kkt *kkt, vin_int count, double *z) {
+vin_status vini_kkt_apply_inverse(vin_kkt *kkt, vin_int count, double *z) {
   size_t size = (size_t)kkt->n + (size_t)kkt->m;
   for (vin_int d = 0; d < kkt->dropped_count; d++) {
     for (vin_int column = 0; column < count; column++) {
@@ -44,11 +44,12 @@ vin_status vini_kkt_solve_plain(vin_kkt *kkt, vin_int count, double *z) {
     return vini_fail(&kkt->object, VIN_ERR_BAD_STATE, "there is no factorisation to solve with");
   }
   kkt->stats.solves += count;
-  return apply_inverse(kkt, count, z);
+  return kkt->reuse.age > 0 ? vini_kkt_solve_kept(kkt, count, z)
+                            : vini_kkt_apply_inverse(kkt, count, z);
 }
 
 /* r := b - K z,  s := |K| |z| + |b|, in one pass over the lower triangle. */
-static void residual(const vin_kkt *kkt, const double *b, const double *z, double *r, double *s) {
+void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, double *r, double *s) {
   const vin_sparse *k = kkt->k;
   vin_int size = kkt->n + kkt->m;
   for (vin_int i = 0; i < size; i++) {
@@ -135,7 +136,7 @@ static void widen_by_forces(const vin_kkt *kkt, const double *b, double *s) {
 }
 
 static verdict judge(vin_kkt *kkt, const double *b, const double *z, int sweeps) {
-  residual(kkt, b, z, kkt->r, kkt->s);
+  vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
   verdict v = judge_rows(kkt, kkt->r, kkt->s);
   if (passes(kkt, &v) && v.contradiction <= kkt->options.contradiction_tolerance) return v;
   widen_scales(kkt, z, kkt->s);
@@ -148,11 +149,11 @@ static verdict judge(vin_kkt *kkt, const double *b, const double *z, int sweeps)
  * of 1e4 N are rounded to 1e-12 N, and to balance that a mass of 1 g must accelerate by 1e-9,
  * which no number of sweeps removes. */
 static vin_status sweep_once(vin_kkt *kkt, const double *b, double *z) {
-  residual(kkt, b, z, kkt->r, kkt->s);
+  vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
   for (vin_int i = 0; i < kkt->n; i++) {
     if (fabs(kkt->r[i]) <= TERM_ROUNDING * kkt->s[i]) kkt->r[i] = 0;
   }
-  VINI_TRY(apply_inverse(kkt, 1, kkt->r));
+  VINI_TRY(vini_kkt_apply_inverse(kkt, 1, kkt->r));
   kkt->stats.refinements++;
   for (vin_int i = 0; i < kkt->n + kkt->m; i++) z[i] += kkt->r[i];
   return VIN_OK;
@@ -243,7 +244,8 @@ static vin_status load(vin_kkt *kkt, vin_int count, const double *f, const doubl
 static vin_status solve_columns(vin_kkt *kkt, vin_int count) {
   size_t size = (size_t)kkt->n + (size_t)kkt->m;
   memcpy(kkt->z, kkt->b, (size_t)count * size * sizeof(double));
-  VINI_TRY(apply_inverse(kkt, count, kkt->z));
+  VINI_TRY(kkt->reuse.age > 0 ? vini_kkt_solve_kept(kkt, count, kkt->z)
+                              : vini_kkt_apply_inverse(kkt, count, kkt->z));
   kkt->refinements = 0;
   kkt->force_residual = kkt->constraint_residual = 0;
   for (size_t column = 0; column < (size_t)count; column++) {

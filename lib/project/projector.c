@@ -277,7 +277,8 @@ static vin_status factor(vin_projector *self, const double *h, double damping, v
     c = self->compliance;
     self->compliant = damping > 0;
   }
-  vin_status status = vini_kkt_factor_finite(self->kkt, h, self->jacobian_values, c);
+  vin_status status = c == NULL ? vini_kkt_update_finite(self->kkt, h, self->jacobian_values, NULL)
+                                : vini_kkt_factor_finite(self->kkt, h, self->jacobian_values, c);
   if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   self->factored = kind;
   return VIN_OK;

@@ -1,0 +1,158 @@
+/* Numeric reuse: vin_kkt_update and the policy that keeps a factorisation. */
+#include "test_kkt_support.h"
+
+#include "vincula/sim.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values times 1 + size * u, u random in [-1, 1). */
+static void perturb(entries *e, test_random *random, double size) {
+  for (vin_int k = 0; k < e->count; k++) {
+    e->value[k] *= 1 + size * test_random_between(random, -1, 1);
+  }
+}
+
+/* One solve with the updated values, compared with a dense reference in long double: 1e-10 of the
+ * largest number is what conditions of 1e5 leave. */
+static void check_solution(vin_kkt *kkt, const problem *p) {
+  vin_int size = p->n + p->m;
+  double *x = calloc((size_t)p->n, sizeof *x), *lambda = calloc((size_t)p->m, sizeof *lambda);
+  double *a = dense_matrix(p), *b = calloc((size_t)size, sizeof *b);
+  memcpy(b, p->f, (size_t)p->n * sizeof *b);
+  memcpy(b + p->n, p->g, (size_t)p->m * sizeof *b);
+  cr_assert(test_dense_solve(size, a, b, b));
+  cr_assert_eq(vin_kkt_solve(kkt, 1, p->f, p->g, x, lambda), VIN_OK, "%s", vin_kkt_error(kkt));
+  double scale = test_max_abs(size, b);
+  cr_assert_leq(test_max_difference(p->n, x, b), 1e-10 * scale);
+  cr_assert_leq(test_max_difference(p->m, lambda, b + p->n), 1e-10 * scale);
+  free(x), free(lambda), free(a), free(b);
+}
+
+static problem net(test_random *random) {
+  return problem_of((mechanism){.shape = NET, .nodes = 36}, random);
+}
+
+/* Small changes: one factorisation serves 20 updates, and every solution is right. */
+Test(kkt_reuse, one_factorisation_serves_small_changes) {
+  EACH_SOLVER(solver) {
+    test_random random = {3};
+    problem p = net(&random);
+    vin_kkt_options options = options_of(&p, solver);
+    options.reuse = VIN_REUSE_ALWAYS;
+    vin_kkt *kkt = kkt_factored(&p, &options);
+    for (int step = 0; step < 20; step++) {
+      perturb(&p.j, &random, 1e-4);
+      perturb(&p.h, &random, 1e-4);
+      cr_assert_eq(vin_kkt_update(kkt, p.h.value, p.j.value, NULL), VIN_OK);
+      check_solution(kkt, &p);
+    }
+    vin_solver_stats stats = vin_kkt_get_stats(kkt);
+    cr_assert_eq(stats.numeric, 1);
+    cr_assert_eq(stats.kept, 20);
+    vin_kkt_destroy(kkt);
+    problem_free(&p);
+  }
+}
+
+/* Values that make the old factorisation useless: it is renewed, never a wrong answer. */
+Test(kkt_reuse, useless_factorisation_is_renewed) {
+  EACH_SOLVER(solver) {
+    test_random random = {4};
+    problem p = net(&random);
+    vin_kkt_options options = options_of(&p, solver);
+    options.reuse = VIN_REUSE_ALWAYS;
+    vin_kkt *kkt = kkt_factored(&p, &options);
+    for (int step = 0; step < 5; step++) {
+      for (vin_int k = 0; k < p.j.count; k++) p.j.value[k] = test_random_between(&random, -1, 1);
+      for (vin_int k = 0; k < p.h.count; k++) p.h.value[k] *= 10;
+      cr_assert_eq(vin_kkt_update(kkt, p.h.value, p.j.value, NULL), VIN_OK);
+      check_solution(kkt, &p);
+    }
+    cr_assert_gt(vin_kkt_get_stats(kkt).numeric, 1);
+    vin_kkt_destroy(kkt);
+    problem_free(&p);
+  }
+}
+
+/* On a chain a factorisation costs less than two sweeps: the policy always renews it. */
+Test(kkt_reuse, chains_are_always_factorised) {
+  test_random random = {5};
+  problem p = problem_of((mechanism){.shape = CHAIN, .nodes = 200}, &random);
+  vin_kkt *kkt = kkt_factored(&p, NULL);
+  for (int step = 0; step < 10; step++) {
+    cr_assert_eq(vin_kkt_update(kkt, p.h.value, p.j.value, NULL), VIN_OK);
+  }
+  cr_assert_eq(vin_kkt_get_stats(kkt).kept, 0);
+  cr_assert_eq(vin_kkt_get_stats(kkt).numeric, 11);
+  vin_kkt_destroy(kkt);
+  problem_free(&p);
+}
+
+Test(kkt_reuse, bad_calls) {
+  test_random random = {6};
+  problem p = net(&random);
+  vin_kkt_options options = options_of(&p, VIN_SOLVER_AUTO);
+  options.reuse = (vin_reuse)9;
+  vin_kkt *kkt = NULL;
+  cr_assert_eq(
+      vin_kkt_create(&kkt, NULL, p.n, p.m, entries_pattern(&p.h), entries_pattern(&p.j), &options),
+      VIN_ERR_BAD_INPUT);
+  vin_kkt_destroy(kkt);
+  options.reuse = VIN_REUSE_ALWAYS;
+  kkt = kkt_factored(&p, &options);
+  double kept = p.j.value[3];
+  p.j.value[3] = NAN;
+  cr_assert_eq(vin_kkt_update(kkt, p.h.value, p.j.value, NULL), VIN_ERR_BAD_INPUT);
+  p.j.value[3] = kept;
+  cr_assert_eq(vin_kkt_update(kkt, NULL, p.j.value, NULL), VIN_OK);
+  check_solution(kkt, &p);
+  cr_assert_neq(vin_kkt_update(NULL, NULL, NULL, NULL), VIN_OK);
+  vin_kkt_destroy(kkt);
+  problem_free(&p);
+}
+
+/* A net of points hung from opposite corners. */
+static vin_sim *hanging_net(vin_reuse reuse) {
+  enum { GRID = 8 };
+  vin_model *model = vin_model_create(NULL);
+  vin_model_set_gravity(model, (const double[3]){0, 0, -9.81});
+  vin_node node[GRID][GRID];
+  for (int i = 0; i < GRID; i++) {
+    for (int j = 0; j < GRID; j++) {
+      int corner = i == j && (i == 0 || i == GRID - 1);
+      node[i][j] = vin_model_add_node(
+          model, &(vin_node_desc){.position = {i, j, 0}, .mass = 1, .fixed = corner});
+      if (i > 0) vin_model_add_rod(model, &(vin_rod_desc){.a = node[i - 1][j], .b = node[i][j]});
+      if (j > 0) vin_model_add_rod(model, &(vin_rod_desc){.a = node[i][j - 1], .b = node[i][j]});
+    }
+  }
+  vin_options options = vin_options_default();
+  options.step = 1e-3;
+  options.projector.kkt.reuse = reuse;
+  vin_sim *sim = NULL;
+  cr_assert_eq(vin_sim_create(&sim, model, &options), VIN_OK, "%s", vin_sim_error(sim));
+  vin_model_destroy(model);
+  return sim;
+}
+
+/* rattle with kept factorisations makes the same steps: each solve is iterated to rounding. */
+Test(kkt_reuse, rattle_makes_the_same_steps) {
+  vin_sim *kept = hanging_net(VIN_REUSE_ALWAYS), *fresh = hanging_net(VIN_REUSE_NEVER);
+  cr_assert_eq(vin_sim_run(kept, 0.2), VIN_OK, "%s", vin_sim_error(kept));
+  cr_assert_eq(vin_sim_run(fresh, 0.2), VIN_OK, "%s", vin_sim_error(fresh));
+  vin_state_view a = vin_sim_state(kept), b = vin_sim_state(fresh);
+  cr_assert_leq(test_max_difference(a.n, a.p, b.p), 1e-11);
+  cr_assert_leq(test_max_difference(a.n, a.v, b.v), 1e-10);
+  vin_report report = vin_sim_report(kept);
+  cr_assert_leq(report.position_residual, 1e-13);
+  cr_assert_leq(report.velocity_residual, 1e-13);
+  vin_solver_stats stats = vin_sim_get_stats(kept).solver;
+  cr_assert_gt(stats.kept, 100, "of 200 steps");
+  cr_assert_lt(stats.numeric, 100);
+  cr_assert_eq(vin_sim_get_stats(fresh).solver.kept, 0);
+  vin_sim_destroy(kept);
+  vin_sim_destroy(fresh);
+}
