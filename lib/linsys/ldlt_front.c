@@ -115,7 +115,7 @@ static vin_status place_panels(builder *b) {
     vini_front *front = &plan->front[f];
     int64_t size = (int64_t)front->pivots + front->rows;
     front->panel = plan->value_count;
-    plan->value_count += size * front->pivots;
+    plan->value_count += vini_front_column(front->pivots, (vin_int)size);
     if (plan->row_count + front->rows > INT32_MAX || size * front->pivots > INT32_MAX ||
         (size + 4) * (size + 4) > INT32_MAX) {
       return vini_fail(b->object, VIN_ERR_TOO_LARGE,

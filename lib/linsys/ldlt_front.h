@@ -4,7 +4,7 @@
  * index.
  *
  * Fronts. Consecutive columns with (nearly) the same rows below them form a front of `pivots` columns
- * and `rows` rows below. Its panel of L is stored by columns with leading dimension pivots + rows. It
+ * and `rows` rows below. Its panel of L is packed: column k holds the entries below the diagonal only. It
  * is worked on as a dense square F of leading dimension ld, the sum rounded up to 4 so that vectors of
  * four fit, by columns, lower triangle; places 0 .. pivots - 1 are its columns, then come the rows.
  * What the elimination leaves in the rows' part of F is added to the front of the parent in the tree:
@@ -43,6 +43,12 @@ typedef struct vini_front_plan {
   int64_t nnz;          /* entries of L below the diagonal, without the zeros of merged fronts */
   double flops;
 } vini_front_plan;
+
+/* Where column k of a packed panel of `size` rows starts: columns before it hold size - 1, size - 2, ...
+ * numbers. */
+static inline int64_t vini_front_column(vin_int k, vin_int size) {
+  return (int64_t)k * (size - 1) - (int64_t)k * (k - 1) / 2;
+}
 
 /* order: n, NULL: the natural one. *fits: at least `part` of the columns are in fronts that
  * `wanted(pivots, rows)` approves of; otherwise the plan is left empty. */

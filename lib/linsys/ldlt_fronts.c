@@ -17,7 +17,7 @@ static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix)
   const vin_int column = x->tally.failed;
   return vini_fail(x->object, VIN_SINGULAR,
                    "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
-                   (int)x->plan.order[column], x->pivot[column], x->scale[column]);
+                   (int)x->plan.order[column], x->tally.failed_pivot, x->scale[column]);
 }
 
 static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) {
@@ -35,7 +35,7 @@ static bool fronts_pivots(const vini_backend *backend, double *d, double *scale)
   const vini_fronts *x = (const vini_fronts *)backend;
   if (!x->factored) return false;
   for (vin_int k = 0; k < x->plan.n; k++) {
-    d[x->plan.order[k]] = x->pivot[k];
+    d[x->plan.order[k]] = x->inverse[k] != 0 ? 1 / x->inverse[k] : 0;
     scale[x->plan.order[k]] = x->scale[k];
   }
   return true;
@@ -44,7 +44,7 @@ static bool fronts_pivots(const vini_backend *backend, double *d, double *scale)
 static int64_t bytes_held(const vini_fronts *x) {
   const vini_front_plan *plan = &x->plan;
   const int64_t numbers =
-      plan->value_count + plan->buffer_count + 5 * (int64_t)plan->n + 2 * (int64_t)plan->max_front;
+      plan->value_count + plan->buffer_count + 4 * (int64_t)plan->n + 2 * (int64_t)plan->max_front;
   const int64_t indices = 2 * plan->row_count + 2 * plan->entry_count + plan->n;
   return (int64_t)sizeof *x + numbers * (int64_t)sizeof(double) +
          indices * (int64_t)sizeof(vin_int) + 2 * (int64_t)plan->n +
@@ -75,7 +75,7 @@ static void fronts_destroy(vini_backend *backend) {
   if (x == NULL) return;
   const vin_context context = x->object->context;
   vini_front_plan_clear(&context, &x->plan);
-  void *owned[] = {x->value, x->buffer,  x->work,    x->pivot,    x->scale,
+  void *owned[] = {x->value, x->buffer,  x->work,    x->scale,
                    x->y,     x->inverse, x->dropped, x->droppable};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(&context, owned[i]);
   vini_free(&context, x);
@@ -105,15 +105,13 @@ static vin_status allocate(vini_fronts *x) {
   x->value = vini_alloc(context, (size_t)plan->value_count, sizeof(double));
   x->buffer = vini_alloc(context, (size_t)plan->buffer_count, sizeof(double));
   x->work = vini_alloc(context, 2 * (size_t)plan->max_front, sizeof(double));
-  x->pivot = vini_alloc(context, n, sizeof(double));
   x->scale = vini_alloc(context, n, sizeof(double));
   x->inverse = vini_alloc(context, n, sizeof(double));
   x->y = vini_alloc(context, 2 * n, sizeof(double));
   x->droppable = vini_alloc(context, n, 1);
   x->dropped = vini_alloc(context, n, 1);
-  if (x->value == NULL || x->buffer == NULL || x->work == NULL || x->pivot == NULL ||
-      x->scale == NULL || x->inverse == NULL || x->y == NULL || x->droppable == NULL ||
-      x->dropped == NULL) {
+  if (x->value == NULL || x->buffer == NULL || x->work == NULL || x->scale == NULL ||
+      x->inverse == NULL || x->y == NULL || x->droppable == NULL || x->dropped == NULL) {
     return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
                      (long long)plan->value_count);
   }

@@ -23,7 +23,10 @@ static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d
     return 0;
   }
   if (!(size >= DBL_MIN && size <= DBL_MAX)) { /* 1/d of a subnormal number overflows */
-    if (t->failed < 0) t->failed = column;
+    if (t->failed < 0) {
+      t->failed = column;
+      t->failed_pivot = d;
+    }
     return 0;
   }
   return 1 / d;
@@ -32,19 +35,19 @@ static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d
 /* Extremes and signs of the pivots that were kept, without branches. */
 static void survey(const vini_fronts *x, vini_tally *t) {
   const vin_int n = x->plan.n;
-  const double *pivot = x->pivot, *scale = x->scale, *inverse = x->inverse;
-  double smallest = DBL_MAX, largest = 0, cancellation = 0;
+  const double *scale = x->scale, *inverse = x->inverse;
+  double least = DBL_MAX, most = 0, cancellation = 0; /* of |1/d| */
   vin_int negative = 0;
   for (vin_int k = 0; k < n; k++) {
-    const double size = fabs(pivot[k]), ratio = scale[k] * fabs(inverse[k]);
-    const double kept = t->dropped > 0 && inverse[k] == 0 ? DBL_MAX : size;
-    smallest = kept < smallest ? kept : smallest;
-    largest = size > largest ? size : largest; /* a dropped one is smaller than its neighbours' */
+    const double size = fabs(inverse[k]), ratio = scale[k] * size;
+    const double kept = size > 0 ? size : DBL_MAX; /* 0: dropped */
+    least = kept < least ? kept : least;
+    most = size > most ? size : most;
     cancellation = ratio > cancellation ? ratio : cancellation;
     negative += inverse[k] < 0;
   }
-  t->smallest = smallest;
-  t->largest = largest;
+  t->smallest = most > 0 ? 1 / most : 0;
+  t->largest = most > 0 ? 1 / least : 0;
   t->cancellation = cancellation;
   t->negative = negative;
 }

@@ -7,8 +7,9 @@
 /* What is told of the pivots of one factorisation. */
 typedef struct vini_tally {
   vin_int negative, dropped, failed; /* failed: column whose pivot broke down, -1 */
-  double smallest, largest;          /* |d| */
-  double cancellation;               /* largest scale / |d| */
+  double failed_pivot;
+  double smallest, largest; /* |d| */
+  double cancellation;      /* largest scale / |d| */
 } vini_tally;
 
 /* The factorisation. Arrays of n are by columns (elimination order). */
@@ -19,8 +20,8 @@ typedef struct vini_fronts {
   double *value;            /* panels of L, and a few numbers that vectors may run over */
   double *buffer;           /* squares */
   double *work;             /* 2 max_front: rows of right-hand sides */
-  double *pivot, *scale;    /* n: d and what was added up to it */
   double *inverse;          /* n: 1/d, 0 for a dropped column */
+  double *scale;            /* n: what was added up to d */
   double *y;                /* 2 n: right-hand sides in elimination order */
   unsigned char *droppable; /* n, by columns */
   unsigned char *dropped;   /* n, by unknowns */

@@ -7,7 +7,6 @@
 KERNEL_INLINE double KERNEL(take_pivot)(vini_fronts *x, vini_tally *t, vin_int column, double d,
                                         double scale) {
   const double size = fabs(d), least = x->threshold * scale;
-  x->pivot[column] = d;
   x->scale[column] = scale;
   if (__builtin_expect(!(size > (least > DBL_MIN ? least : DBL_MIN) && size <= DBL_MAX), 0)) {
     return x->inverse[column] = weak_pivot(x, t, column, d);
@@ -79,14 +78,14 @@ KERNEL_INLINE void KERNEL(any_front)(vini_fronts *x, vini_tally *t, const vini_f
   KERNEL(assemble)(x, front, a, pivots, size, ld, f);
   for (int k = 0; k < pivots; k++) {
     const double *fk = f + (int64_t)k * ld;
-    double *lk = l + (int64_t)k * size;
+    double *lk = l + vini_front_column(k, size); /* row i > k at i - k - 1 */
     const double inverse = KERNEL(take_pivot)(x, t, front->first + k, fk[k], s[k]);
     for (int i = k + 1; i < size; i++) {
-      lk[i] = fk[i] * inverse;
-      s[i] += fabs(fk[i] * lk[i]);
+      lk[i - k - 1] = fk[i] * inverse;
+      s[i] += fabs(fk[i] * lk[i - k - 1]);
     }
     for (int j = k + 1; j < size; j++) {
-      for (int i = j; i < size; i++) f[(int64_t)j * ld + i] -= fk[j] * lk[i];
+      for (int i = j; i < size; i++) f[(int64_t)j * ld + i] -= fk[j] * lk[i - k - 1];
     }
   }
 }
@@ -114,7 +113,7 @@ KERNEL_INLINE void KERNEL(known_front)(vini_fronts *x, vini_tally *t, const vini
     VINI_UNROLL
     for (int i = k + 1; i < size; i++) {
       lk[i] = c[k][i] * inverse;
-      l[k * size + i] = lk[i];
+      l[vini_front_column(k, size) + i - k - 1] = lk[i];
       m[i] += fabs(c[k][i] * lk[i]);
     }
     VINI_UNROLL
@@ -163,11 +162,11 @@ KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
     VINI_UNROLL                                                                                    \
     for (int k = 0; k < nc; k++) {                                                                 \
       const V yk = own[k];                                                                         \
-      const double *lk = l + (int64_t)k * ld;                                                      \
+      const double *lk = l + vini_front_column(k, ld); /* row i > k at i - k - 1 */                \
       VINI_UNROLL                                                                                  \
-      for (int i = k + 1; i < nc; i++) own[i] -= lk[i] * yk;                                       \
+      for (int i = k + 1; i < nc; i++) own[i] -= lk[i - k - 1] * yk;                               \
       VINI_UNROLL                                                                                  \
-      for (int i = 0; i < nr; i++) z[i] += lk[nc + i] * yk;                                        \
+      for (int i = 0; i < nr; i++) z[i] += lk[nc + i - k - 1] * yk;                                \
     }                                                                                              \
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < nr; i++) y[row[i]] -= z[i];                                                \
@@ -180,18 +179,18 @@ KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
     for (int i = 0; i < nr; i++) z[i] = y[row[i]];                                                 \
     VINI_UNROLL                                                                                    \
     for (int k = nc - 1; k >= 0; k--) {                                                            \
-      const double *lk = l + (int64_t)k * ld;                                                      \
+      const double *lk = l + vini_front_column(k, ld); /* row i > k at i - k - 1 */                \
       V even = own[k] * inverse[k], odd = (V){0};                                                  \
       int i = 0;                                                                                   \
       VINI_UNROLL                                                                                  \
       for (; i + 1 < nr; i += 2) {                                                                 \
-        even -= lk[nc + i] * z[i];                                                                 \
-        odd -= lk[nc + i + 1] * z[i + 1];                                                          \
+        even -= lk[nc + i - k - 1] * z[i];                                                         \
+        odd -= lk[nc + i - k] * z[i + 1];                                                          \
       }                                                                                            \
-      if (i < nr) even -= lk[nc + i] * z[i];                                                       \
+      if (i < nr) even -= lk[nc + i - k - 1] * z[i];                                               \
       even += odd;                                                                                 \
       VINI_UNROLL                                                                                  \
-      for (int j = nc - 1; j > k; j--) even -= lk[j] * own[j];                                     \
+      for (int j = nc - 1; j > k; j--) even -= lk[j - k - 1] * own[j];                             \
       own[k] = even;                                                                               \
     }                                                                                              \
   }                                                                                                \
