@@ -22,6 +22,10 @@ static const int64_t symmetric_work_limit = 2000000000;
  * 0.5). */
 static const double least_symmetry = 0.5;
 
+/* The other strategy is not tried when it predicts this many times the operations that the first one
+ * took (its prediction may be 400 times too high, but then it seldom wins). */
+static const double most_trial_flops = 1000;
+
 typedef struct umf {
   vini_backend base;
   vini_object *object;
@@ -34,6 +38,8 @@ typedef struct umf {
   vin_int *iwork;     /* n, for wsolve */
   double *work, *rhs; /* n each, for wsolve, which cannot work in place */
   void *symbolic, *numeric;
+  void *other; /* the analysis of the other strategy until the first factorisation */
+  double other_strategy, other_flops; /* predicted */
   double control[UMFPACK_CONTROL];
   double info[UMFPACK_INFO]; /* the analysis kept, completed by the last factorisation */
   double flops, nnz;         /* predicted for the strategy kept */
@@ -45,6 +51,7 @@ static void umf_destroy(vini_backend *backend) {
   const vin_context *context = &u->object->context;
   if (u->numeric) umfpack_di_free_numeric(&u->numeric);
   if (u->symbolic) umfpack_di_free_symbolic(&u->symbolic);
+  if (u->other) umfpack_di_free_symbolic(&u->other);
   vini_free(context, u->start);
   vini_free(context, u->row);
   vini_free(context, u->map);
@@ -163,9 +170,11 @@ done:
   return status;
 }
 
-/* Analyses with both strategies and keeps the one that predicts fewer operations. UMFPACK's own
- * choice takes the unsymmetric one for every matrix with zeros on the diagonal; on a net of 100 x
- * 100 points that costs 17 times the operations and 7 times the time. */
+/* Analyses with both strategies. The one that predicts fewer operations goes first; the other is tried
+ * at the first factorisation, because the predictions can be far off: the symmetric one counts
+ * diagonal pivots only (4 times too few operations on a hinge chain), the unsymmetric one is an
+ * upper bound. UMFPACK's own choice takes the unsymmetric one for every matrix with zeros on the
+ * diagonal; on a net of 100 x 100 points that costs 17 times the operations. */
 static vin_status umf_analyse(umf *u, const vin_int *start, const vin_int *row) {
   u->control[UMFPACK_STRATEGY] = UMFPACK_STRATEGY_UNSYMMETRIC;
   int code = umfpack_di_symbolic(u->n, u->n, start, row, NULL, &u->symbolic, u->control, u->info);
@@ -176,26 +185,59 @@ static vin_status umf_analyse(umf *u, const vin_int *start, const vin_int *row) 
   int64_t entries = 0;
   VINI_TRY(umf_count_r(u, start, row, &entries));
   if (entries > symmetric_work_limit) return VIN_OK;
-  void *symbolic = NULL;
   double control[UMFPACK_CONTROL], info[UMFPACK_INFO];
   memcpy(control, u->control, sizeof control);
   control[UMFPACK_STRATEGY] = UMFPACK_STRATEGY_SYMMETRIC;
-  code = umfpack_di_symbolic(u->n, u->n, start, row, NULL, &symbolic, control, info);
+  code = umfpack_di_symbolic(u->n, u->n, start, row, NULL, &u->other, control, info);
   if (code != UMFPACK_OK) return umf_fail(u, "symmetric analysis", code);
   /* FLOPS_ESTIMATE is an upper bound over all pivot sequences, 400 times too high on the net; the
    * count for diagonal pivots is exact while the diagonal is accepted. */
   double flops = info[UMFPACK_SYMMETRIC_FLOPS];
-  if (flops < 0 || flops >= u->flops || info[UMFPACK_PATTERN_SYMMETRY] < least_symmetry) {
-    umfpack_di_free_symbolic(&symbolic);
+  if (flops < 0 || info[UMFPACK_PATTERN_SYMMETRY] < least_symmetry) {
+    umfpack_di_free_symbolic(&u->other);
     return VIN_OK;
   }
-  umfpack_di_free_symbolic(&u->symbolic);
-  u->symbolic = symbolic;
+  u->other_strategy = UMFPACK_STRATEGY_SYMMETRIC;
+  u->other_flops = flops;
+  if (flops >= u->flops) return VIN_OK;
+  void *unsymmetric = u->symbolic;
+  u->symbolic = u->other;
+  u->other = unsymmetric;
+  u->other_strategy = UMFPACK_STRATEGY_UNSYMMETRIC;
+  u->other_flops = u->flops;
   u->flops = flops;
   u->nnz = info[UMFPACK_SYMMETRIC_LUNZ];
   memcpy(u->control, control, sizeof control);
   memcpy(u->info, info, sizeof info);
   return VIN_OK;
+}
+
+/* The first factorisation also with the other strategy, unless that promises to be far dearer; the
+ * one that took fewer operations stays. Counts, not a clock, so that the choice is the same in
+ * every run. Failures of the trial leave things as they are. */
+static void umf_try_other(umf *u, const vin_int *start, const vin_int *row, const double *value) {
+  void *numeric = NULL;
+  double control[UMFPACK_CONTROL], info[UMFPACK_INFO];
+  u->flops = u->info[UMFPACK_FLOPS];
+  if (u->other_flops < most_trial_flops * u->flops) {
+    memcpy(control, u->control, sizeof control);
+    control[UMFPACK_STRATEGY] = u->other_strategy;
+    memcpy(info, u->info, sizeof info);
+    int code = umfpack_di_numeric(start, row, value, u->other, &numeric, control, info);
+    if (code == UMFPACK_OK && info[UMFPACK_RCOND] >= singular_rcond &&
+        info[UMFPACK_FLOPS] < u->flops) {
+      void *symbolic = u->symbolic, *worse = u->numeric;
+      u->symbolic = u->other;
+      u->numeric = numeric;
+      u->other = symbolic;
+      numeric = worse;
+      u->flops = info[UMFPACK_FLOPS];
+      memcpy(u->control, control, sizeof control);
+      memcpy(u->info, info, sizeof info);
+    }
+    if (numeric) umfpack_di_free_numeric(&numeric);
+  }
+  umfpack_di_free_symbolic(&u->other);
 }
 
 static vin_status umf_factor(vini_backend *backend, const vin_sparse *matrix) {
@@ -208,7 +250,10 @@ static vin_status umf_factor(vini_backend *backend, const vin_sparse *matrix) {
     for (vin_int p = 0; p < start[u->n]; p++) u->value[p] = matrix->value[u->map[p]];
   }
   int code = umfpack_di_numeric(start, row, value, u->symbolic, &u->numeric, u->control, u->info);
-  if (code == UMFPACK_OK && u->info[UMFPACK_RCOND] >= singular_rcond) return VIN_OK;
+  if (code == UMFPACK_OK && u->info[UMFPACK_RCOND] >= singular_rcond) {
+    if (u->other) umf_try_other(u, start, row, value);
+    return VIN_OK;
+  }
   if (u->numeric) umfpack_di_free_numeric(&u->numeric);
   if (code != UMFPACK_OK) return umf_fail(u, "factorisation", code);
   return vini_fail(u->object, VIN_SINGULAR,
