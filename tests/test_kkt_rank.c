@@ -2,7 +2,7 @@
  * must: hubs by value, a mass matrix that is only semidefinite, rows of very different size, loops of
  * mechanisms. Numbers in names: reports of users (shared/reference/field_reports.md). */
 #include "kkt/kkt.h"
-#include "test_kkt_support.h"
+#include "test_rank_support.h"
 
 #include <criterion/criterion.h>
 
@@ -26,46 +26,6 @@ static void rod_name(void *user, vin_int row, char *text, size_t size) {
   snprintf(text, size, "rod '%d'", (int)row);
 }
 
-/* ---- reference: Gram-Schmidt in long double ----------------------------------------------------- */
-
-/* Rows of J that depend on rows before them, ascending; skip (may be NULL): m flags of rows left out.
- * A row counts as dependent within 1e-9 of its length of the others' span. */
-static vin_int dependent_rows(const problem *p, const unsigned char *skip, vin_int *rows) {
-  vin_int n = p->n, m = p->m, kept = 0, count = 0;
-  double *dense = malloc((size_t)n * (size_t)m * sizeof *dense);
-  long double *q = malloc((size_t)n * (size_t)(m + 1) * sizeof *q);
-  test_dense_from_triplets(m, n, entries_pattern(&p->j), VIN_STORAGE_GENERAL, p->j.value, dense);
-  for (vin_int i = 0; i < m; i++) {
-    if (skip && skip[i]) continue;
-    long double *u = q + (size_t)kept * (size_t)n, before = 0, after = 0;
-    for (vin_int j = 0; j < n; j++) u[j] = dense[i + j * m], before += u[j] * u[j];
-    for (vin_int k = 0; k < 2 * kept; k++) { /* twice is enough */
-      const long double *w = q + (size_t)(k % kept) * (size_t)n;
-      long double part = 0;
-      for (vin_int j = 0; j < n; j++) part += w[j] * u[j];
-      for (vin_int j = 0; j < n; j++) u[j] -= part * w[j];
-    }
-    for (vin_int j = 0; j < n; j++) after += u[j] * u[j];
-    if (after <= 1e-18L * before) {
-      rows[count++] = i;
-      continue;
-    }
-    for (vin_int j = 0; j < n; j++) u[j] /= sqrtl(after);
-    kept++;
-  }
-  free(dense), free(q);
-  return count;
-}
-
-/* x of the system without dependent rows; *count: how many there are. free() it. */
-static double *reference(const problem *p, vin_int *count) {
-  vin_int *rows = malloc(((size_t)p->m + 1) * sizeof *rows);
-  *count = dependent_rows(p, NULL, rows);
-  double *z = dense_solution_without(p, *count, rows);
-  free(rows);
-  return z;
-}
-
 /* The rows reported are as many as depend on others, and the rest is independent. */
 static void check_rows(const vin_kkt *kkt, const problem *p, vin_int expected, const char *who) {
   const vin_int *rows;
@@ -84,7 +44,8 @@ static void check_rows(const vin_kkt *kkt, const problem *p, vin_int expected, c
 static vin_solver_stats check(const problem *p, vin_solver solver, bool hard, double tolerance) {
   const char *who = vin_solver_name(solver);
   vin_int expected;
-  double *unique = reference(p, &expected), *z = malloc((size_t)(p->n + p->m) * sizeof *z);
+  double *unique = independent_solution(p, &expected),
+         *z = malloc((size_t)(p->n + p->m) * sizeof *z);
   vin_kkt_options options = options_of(p, solver);
   vin_kkt *kkt = kkt_created(p, &options);
   vin_status status = kkt_factor(kkt, p);
@@ -104,132 +65,8 @@ static vin_solver_stats check(const problem *p, vin_solver solver, bool hard, do
   return stats;
 }
 
-/* ---- problems ----------------------------------------------------------------------------------- */
-
-/* 112 tethers from one body to a point each. Point 7 is also held by two rods, and its tether's own
- * direction lies in their plane: independent by pattern, dependent by value until the body comes. */
-static problem hub_by_value(vin_int duplicates, test_random *random) {
-  enum { TETHERS = 112, BODY = 6 };
-  problem p = problem_make(BODY + 3 * TETHERS, TETHERS);
-  for (vin_int i = 0; i < p.n; i++) entries_add(&p.h, i, i, i < BODY ? 50 : 1);
-  for (vin_int k = 0; k < TETHERS; k++) {
-    for (vin_int i = 0; i < BODY; i++) entries_add(&p.j, k, i, test_random_between(random, 0.1, 1));
-    for (vin_int i = 0; i < 3; i++)
-      entries_add(&p.j, k, BODY + 3 * k + i,
-                  k == 7 ? (i == 2 ? 0.5 : 1) : test_random_between(random, -1, -0.1));
-    p.g[k] = test_random_between(random, -1, 1);
-  }
-  const double held[2][3] = {{1, 1, 0.25}, {1, 1, -0.75}}; /* (1, 1, 0.5) is between them */
-  for (vin_int rod = 0; rod < 2; rod++) {
-    problem_duplicate(&p, 0, 0);
-    p.j.count -= BODY + 3; /* the copied entries */
-    for (vin_int i = 0; i < 3; i++) entries_add(&p.j, p.m - 1, BODY + 21 + i, held[rod][i]);
-    p.g[p.m - 1] = test_random_between(random, -1, 1);
-  }
-  test_random_fill(random, p.n, p.f);
-  for (vin_int k = 0; k < duplicates; k++) problem_duplicate(&p, 3 * k, k % 2 ? 1 : -2);
-  return p;
-}
-
-/* Coordinates 5 and 6 share one mass, w w': their second pivot is not zero but rounding, and row 0 of
- * J must hold the direction without mass. Before rows are duplicated. */
-static void share_a_mass(problem *p) {
-  p->h.value[5] = 0.1 * 0.1;
-  p->h.value[6] = 0.7 * 0.7;
-  entries_add(&p->h, 6, 5, 0.1 * 0.7);
-  entries_add(&p->j, 0, 5, 0.8);
-  entries_add(&p->j, 0, 6, -0.3);
-}
-
-/* H = B B' of a rank that is large enough for the freedom that the constraints leave. */
-static void make_semidefinite(problem *p, vin_int rank, test_random *random) {
-  double *b = malloc((size_t)p->n * (size_t)rank * sizeof *b);
-  test_random_fill(random, p->n * rank, b);
-  p->h.count = 0;
-  for (vin_int j = 0; j < p->n; j++)
-    for (vin_int i = j; i < p->n; i++) {
-      double sum = 0;
-      for (vin_int k = 0; k < rank; k++) sum += b[i + k * p->n] * b[j + k * p->n];
-      entries_add(&p->h, i, j, sum);
-    }
-  free(b);
-}
-
-/* J = B A: m x rank times rank x n, both sparse; consistent right-hand side. */
-static problem product(vin_int n, vin_int m, vin_int rank, test_random *random) {
-  problem p = problem_make(n, m);
-  double *a = calloc((size_t)(rank * n), sizeof *a), *x = malloc((size_t)n * sizeof *x);
-  for (vin_int i = 0; i < rank; i++) {
-    a[i * n + i * n / rank] = 1;
-    for (int k = 0; k < 2; k++)
-      a[i * n + test_random_below(random, n)] += test_random_between(random, -1, 1);
-  }
-  test_random_fill(random, n, x);
-  for (vin_int row = 0; row < m; row++) {
-    double *sum = calloc((size_t)n, sizeof *sum);
-    for (int k = 0; k < 2; k++) {
-      vin_int i = k || row >= rank ? test_random_below(random, rank) : row;
-      double factor = test_random_between(random, 0.5, 1);
-      for (vin_int j = 0; j < n; j++) sum[j] += factor * a[i * n + j];
-    }
-    for (vin_int j = 0; j < n; j++) {
-      if (sum[j] != 0) entries_add(&p.j, row, j, sum[j]);
-      p.g[row] += sum[j] * x[j];
-    }
-    free(sum);
-  }
-  for (vin_int i = 0; i < n; i++) entries_add(&p.h, i, i, test_random_between(random, 1, 5));
-  test_random_fill(random, n, p.f);
-  free(a), free(x);
-  return p;
-}
-
-static void cross(const double *a, const double *b, double *c) {
-  for (int i = 0; i < 3; i++)
-    c[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
-/* Row of the velocity of `body` along d at r, or of its angular rate along d where r is NULL.
- * Coordinates of a body: the velocity of the point at the origin, the angular velocity. */
-static void add_twist(problem *p, vin_int row, vin_int body, double sign, const double *r,
-                      const double *d) {
-  if (body < 0) return;
-  double turn[3];
-  if (r) cross(r, d, turn);
-  for (vin_int i = 0; i < 3; i++) {
-    if (r) entries_add(&p->j, row, 6 * body + i, sign * d[i]);
-    entries_add(&p->j, row, 6 * body + 3 + i, sign * (r ? turn[i] : d[i]));
-  }
-}
-
-/* One closed loop of revolute joints through points[k] along axes[k] (6 numbers a joint: point,
- * axis); body k joins k and k + 1, the last link is the ground. */
-static problem loop(vin_int joints, const double *line, test_random *random) {
-  vin_int n = 6 * (joints - 1), m = 5 * joints;
-  problem p = problem_make(n, m);
-  for (vin_int k = 0; k < joints; k++) {
-    const double *r = line + 6 * k, *axis = r + 3;
-    double t[3][3], any[3] = {0.3, -0.5, 0.81};
-    cross(axis, any, t[0]);
-    cross(axis, t[0], t[1]);
-    memcpy(t[2], axis, sizeof t[2]);
-    for (vin_int i = 0; i < 5; i++)
-      for (int end = 0; end < 2; end++)
-        add_twist(&p, 5 * k + i, end ? (k + 1 < joints ? k : -1) : k - 1, end ? 1 : -1,
-                  i < 3 ? r : NULL, i < 3 ? t[i] : t[i - 3]);
-  }
-  for (vin_int i = 0; i < n; i++) {
-    entries_add(&p.h, i, i, test_random_between(random, 2, 4));
-    if (i % 6 > 0) entries_add(&p.h, i, i - 1, 0.5);
-  }
-  test_random_fill(random, n, p.f); /* g = 0: from rest */
-  return p;
-}
-
-/* ---- tests -------------------------------------------------------------------------------------- */
-
-/* Every row within reach of ldlt is found by it; a tether that only the hub makes independent is not
- * mistaken for a dependent one, with and without true duplicates, by anyone who pivots. */
+/* A tether that only the hub makes independent is not mistaken for a dependent one, beside true
+ * duplicates and without them, by those who pivot; the others refuse. */
 Test(kkt_rank, hub_by_value) {
   if (!complete()) return;
   for (vin_int duplicates = 0; duplicates < 4; duplicates += 3) {
@@ -281,7 +118,7 @@ Test(kkt_rank, semidefinite_mass) {
   if (!complete()) return;
   test_random random = {3};
   for (int kind = 0; kind < 8; kind++) {
-    problem p = product(24, 10, 10, &random);
+    problem p = product_problem(24, 10, 10, &random);
     if (kind % 4 == 0) p.h.value[5] = 0;            /* a massless coordinate, held by a row */
     if (kind % 4 == 1) p.h.row[5] = p.h.col[5] = 4; /* its mass is not even declared */
     if (kind % 4 < 2) entries_add(&p.j, 0, 5, 1);
@@ -300,6 +137,20 @@ Test(kkt_rank, semidefinite_mass) {
   }
 }
 
+/* Rows 0 and 2 are the same: half of the load each has the minimum norm. */
+static void check_halves(const problem *p, vin_solver solver) {
+  vin_kkt_options options = options_of(p, solver);
+  vin_kkt *kkt = kkt_factored(p, &options);
+  double z[6];
+  cr_assert_eq(kkt_solve(kkt, p, z), VIN_OK, "%s", vin_kkt_error(kkt));
+  double whole = z[3] + z[5];
+  cr_expect(z[3] == 0 || z[5] == 0, "the one dropped carries nothing");
+  cr_assert_eq(vin_kkt_minimum_norm(kkt, 1, z + 3), VIN_OK, "%s", vin_kkt_error(kkt));
+  cr_expect_float_eq(z[3], whole / 2, 1e-12 * fabs(whole));
+  cr_expect_float_eq(z[5], whole / 2, 1e-12 * fabs(whole));
+  vin_kkt_destroy(kkt);
+}
+
 /* Pivots that are rounding instead of zero are seen before anything is built on them: none of the
  * dependent rows that they seem to make is reported. */
 Test(kkt_rank, mass_lost_in_rounding) {
@@ -316,6 +167,7 @@ Test(kkt_rank, mass_lost_in_rounding) {
     EACH_SOLVER(solver) {
       vin_solver_stats stats = check(&p, solver, true, 1e-13); /* condition about 100 */
       if (thorough(solver)) cr_expect_eq(stats.rank_revealing, rows == 3);
+      if (thorough(solver) && rows == 3) check_halves(&p, solver);
       if (solver != VIN_SOLVER_LDLT) continue;
       vin_kkt_options options = options_of(&p, solver);
       vin_kkt *kkt = kkt_created(&p, &options);
@@ -354,7 +206,7 @@ Test(kkt_rank, rows_of_very_different_scale) {
   if (!complete()) return;
   test_random random = {5};
   for (int kind = 0; kind < 8; kind++) {
-    problem p = product(30, 24, 16, &random);
+    problem p = product_problem(30, 24, 16, &random);
     if (kind % 2) make_semidefinite(&p, 20, &random);
     double scale[24];
     for (vin_int i = 0; i < 24; i++) scale[i] = pow(10, test_random_between(&random, -6, 6));
@@ -372,7 +224,7 @@ Test(kkt_rank, products) {
   for (int k = 0; k < 40; k++) {
     vin_int rank = 5 + test_random_below(&random, 20),
             m = rank + 1 + test_random_below(&random, 10);
-    problem p = product(rank + 5 + test_random_below(&random, 30), m, rank, &random);
+    problem p = product_problem(rank + 5 + test_random_below(&random, 30), m, rank, &random);
     EACH_SOLVER(solver) check(&p, solver, true, 1e-8);
     problem_free(&p);
   }
@@ -394,7 +246,7 @@ Test(kkt_rank, planar_loops_1) {
         line[6 * k + 3 + i] = axis[i];
       }
     }
-    problem p = loop(joints, line, &random);
+    problem p = revolute_loop(joints, line, &random);
     vin_int rows[40];
     cr_assert_eq(dependent_rows(&p, NULL, rows), 3, "the test's own rank of %d bars", (int)joints);
     EACH_SOLVER(solver) check(&p, solver, false, 1e-10); /* condition below 1e4 */
@@ -407,8 +259,8 @@ Test(kkt_rank, planar_loops_1) {
   }
 }
 
-/* Bricard's line-symmetric loop: three lines at random and their images under a half turn about z
- * close to a loop that moves: rank 29 of 30 by geometry, not by any pattern. */
+/* Bricard's line-symmetric loop: three lines at random and their images under a half turn about z are
+ * the axes of a loop that moves: rank 29 of 30 by geometry, not by any pattern. */
 Test(kkt_rank, bricard_line_symmetric) {
   test_random random = {8};
   for (int k = 0; k < 20; k++) {
@@ -420,7 +272,7 @@ Test(kkt_rank, bricard_line_symmetric) {
       for (int c = 3; c < 6; c++) a[c] /= sqrt(length);
       for (int c = 0; c < 6; c++) b[c] = c % 3 == 2 ? a[c] : -a[c];
     }
-    problem p = loop(6, line, &random);
+    problem p = revolute_loop(6, line, &random);
     vin_int rows[30];
     cr_assert_eq(dependent_rows(&p, NULL, rows), 1, "the test's own rank, case %d", k);
     EACH_SOLVER(solver) check(&p, solver, false, 1e-9); /* condition up to 1e5 */
@@ -460,10 +312,11 @@ Test(kkt_rank, contradictory_rows) {
   if (!complete()) return;
   test_random random = {10};
   for (int kind = 0; kind < 2; kind++) {
-    problem p = kind ? hub_by_value(1, &random) : product(24, 10, 10, &random);
+    problem p = kind ? hub_by_value(1, &random) : product_problem(24, 10, 10, &random);
     if (!kind) share_a_mass(&p), problem_duplicate(&p, 4, 1);
     vin_int unused, last = p.m - 1, size = p.n + p.m;
-    double *unique = reference(&p, &unused), *z = calloc((size_t)size, sizeof *z), g = p.g[last];
+    double *unique = independent_solution(&p, &unused), *z = calloc((size_t)size, sizeof *z),
+           g = p.g[last];
     EACH_SOLVER(solver) {
       if (!thorough(solver)) continue;
       vin_kkt_options options = options_of(&p, solver);
@@ -527,7 +380,7 @@ Test(kkt_rank, compliance_counts) {
   if (!complete()) return;
   test_random random = {12};
   for (int rigid = 0; rigid < 2; rigid++) {
-    problem p = product(20, 8, 8, &random);
+    problem p = product_problem(20, 8, 8, &random);
     share_a_mass(&p);
     problem_duplicate(&p, 3, 1), problem_duplicate(&p, 5, 1), problem_duplicate(&p, 1, 1);
     entries_add(&p.c, 8, 8, 0.5), entries_add(&p.c, 9, 9, 0.7);
@@ -559,7 +412,7 @@ static void note(void *user, vin_log_level level, const char *text) {
 Test(kkt_rank, no_memory) {
   if (!complete()) return;
   test_random random = {13};
-  problem p = product(24, 10, 10, &random);
+  problem p = product_problem(24, 10, 10, &random);
   share_a_mass(&p);
   problem_duplicate(&p, 2, 1), problem_duplicate(&p, 6, 1);
   for (int64_t k = 1;; k++) {
@@ -603,76 +456,5 @@ Test(kkt_rank, deterministic) {
   }
   cr_expect_eq(memcmp(z[0], z[1], (size_t)(p.n + p.m) * sizeof **z), 0);
   free(z[0]), free(z[1]);
-  problem_free(&p);
-}
-
-/* ---- the QR itself ------------------------------------------------------------------------------ */
-
-/* Dependent columns of a matrix given by rows (its transpose), against the dense reference. */
-static void check_columns(const problem *p) {
-  vini_object object = {.context = vin_context_default()};
-  vin_sparse *a = NULL;
-  vin_triplets turned = {p->j.count, p->j.col, p->j.row};
-  cr_assert_eq(vin_sparse_create(&a, NULL, p->n, p->m, turned, VIN_STORAGE_GENERAL), VIN_OK);
-  cr_assert_eq(vin_sparse_set_values(a, p->j.value), VIN_OK);
-  unsigned char *dependent = malloc((size_t)p->m + 1);
-  memset(dependent, 7, (size_t)p->m + 1); /* whatever was there */
-  vin_int *rows = malloc(((size_t)p->m + 1) * sizeof *rows), rank = -1;
-  vin_status status = vini_dependent_columns(&object, vin_sparse_view(a), 1e-10, dependent, &rank);
-  if (vini_rank_available()) {
-    cr_assert_eq(status, VIN_OK, "%s", object.text);
-    vin_int expected = p->m - dependent_rows(p, NULL, rows), kept = 0;
-    cr_expect_eq(rank, expected, "rank %d, not %d", (int)rank, (int)expected);
-    for (vin_int i = 0; i < p->m; i++) {
-      cr_expect_leq(dependent[i], 1);
-      kept += !dependent[i];
-    }
-    cr_expect_eq(kept, rank);
-    cr_expect_eq(dependent_rows(p, dependent, rows), 0, "what is kept is independent");
-  } else {
-    cr_expect_eq(status, VIN_ERR_UNSUPPORTED);
-    cr_expect(strstr(object.text, "not part of this build"), "%s", object.text);
-  }
-  free(dependent), free(rows);
-  vin_sparse_destroy(a);
-}
-
-Test(kkt_rank, columns_with_and_without_dense_rows) {
-  test_random random = {15};
-  for (int k = 0; k < 30; k++) {
-    vin_int rank = 3 + test_random_below(&random, 20);
-    problem p = product(rank + 10, rank + test_random_below(&random, 12), rank, &random);
-    check_columns(&p);
-    problem_free(&p);
-  }
-  for (vin_int dense = 1; dense <= 40;
-       dense += 13) { /* rank 20 in sparse rows, then more by these */
-    problem p = product(40 + dense, 90, 20, &random);
-    for (vin_int e = 0; e < p.j.count; e++)
-      if (p.j.col[e] >= 40) p.j.value[e] = 0;
-    for (vin_int i = 0; i < 90; i++)
-      for (vin_int c = 0; c < dense; c++)
-        entries_add(&p.j, i, 40 + c, test_random_between(&random, -1, 1));
-    for (vin_int i = 0; i < 5; i++) problem_duplicate(&p, 7 * i, -3);
-    check_columns(&p);
-    problem_free(&p);
-  }
-}
-
-/* Without columns, without entries, a column of zeros or of huge and tiny numbers. */
-Test(kkt_rank, columns_at_the_edge) {
-  problem p = problem_make(3, 0);
-  check_columns(&p);
-  problem_free(&p);
-  p = problem_make(3, 2);
-  check_columns(&p);
-  for (vin_int j = 0; j < 3; j++) {
-    entries_add(&p.j, 0, j, 1e200 * (1 + j));
-    entries_add(&p.j, 1, j, 1e-200 * (2 + j));
-  }
-  check_columns(&p);
-  for (vin_int k = 0; k < p.j.count; k++)
-    if (p.j.row[k] == 1) p.j.value[k] = 0;
-  check_columns(&p);
   problem_free(&p);
 }

@@ -82,3 +82,30 @@ Test(locked, row_between_fixed_nodes_never_steps_silently) {
     }
   }
 }
+
+/* A row that swings across its line would have to stretch: no accelerations exist, and projections
+ * of position and velocity, which look at contradictions in another way, must not hide that. */
+Test(locked, projections_do_not_hide_a_contradiction) {
+  static const double along_x[3] = {1, 0, 0};
+  for (size_t s = 0; s < sizeof solvers / sizeof *solvers; s++) {
+    if (!vin_solver_available(solvers[s])) continue;
+    vin_sim *sim = row_sim(along_x, 1, solvers[s], VIN_METHOD_RATTLE);
+    vin_projection_options options = vin_projection_options_default();
+    options.kkt.solver = solvers[s];
+    vin_projector *projector = NULL;
+    cr_assert_eq(vin_projector_create(&projector, NULL, vin_sim_system(sim), &options), VIN_OK);
+    double p[3 * FREE], v[3 * FREE] = {0}, vdot[3 * FREE], lambda[RODS];
+    memcpy(p, vin_sim_state(sim).p, sizeof p);
+    for (int i = 0; i < FREE; i++) v[3 * i + 2] = i % 2 == 0 ? 1 : -0.5;
+    for (int k = 0; k < 3; k++) {
+      cr_assert_eq(vin_project_acceleration(projector, 0, p, v, vdot, lambda), VIN_SINGULAR,
+                   "%s, round %d", vin_solver_name(solvers[s]), k);
+      vin_status status = k == 0   ? vin_project_position(projector, 0, p, NULL)
+                          : k == 1 ? vin_project_velocity(projector, 0, p, v, NULL)
+                                   : VIN_OK;
+      cr_assert_eq(status, VIN_OK, "%s", vin_projector_error(projector));
+    }
+    vin_projector_destroy(projector);
+    vin_sim_destroy(sim);
+  }
+}

@@ -254,3 +254,114 @@ Test(sim, step_and_state_may_be_changed) {
   cr_assert_eq(vin_sim_state(sim).t, 8.002);
   vin_sim_destroy(sim);
 }
+
+/* ---- what others see ----------------------------------------------------------------------- */
+
+typedef struct seen {
+  int calls;
+  double last;
+} seen;
+
+static int look(void *user, const vin_state_view *state) {
+  seen *s = user;
+  s->calls++;
+  s->last = state->t;
+  return 0;
+}
+
+static int stop(void *user, const vin_state_view *state) {
+  (void)user, (void)state;
+  return 1;
+}
+
+/* 10 * 0.1 is not the sum of ten steps of 0.1: an observer sees the time that was asked for. */
+Test(sim, observers_see_the_exact_end_time) {
+  pendulum data = sound();
+  vin_options options = step_options(0.1 / 3);
+  vin_sim *sim = pendulum_sim(&data, &options);
+  seen s = {0};
+  cr_assert_eq(vin_sim_add_observer(sim, 1, look, &s), VIN_OK);
+  for (int k = 1; k <= 20; k++) {
+    cr_assert_eq(vin_sim_run(sim, 0.1 * k), VIN_OK);
+    cr_assert_eq(s.last, 0.1 * k, "run %d ends at %.17g", k, s.last);
+  }
+  cr_assert_eq(s.calls, 60);
+  vin_sim_destroy(sim);
+}
+
+Test(sim, all_observers_see_the_step_that_one_of_them_stops) {
+  pendulum data = sound();
+  vin_options options = step_options(0.01);
+  vin_sim *sim = pendulum_sim(&data, &options);
+  seen s = {0};
+  cr_assert_eq(vin_sim_add_observer(sim, 1, stop, NULL), VIN_OK);
+  cr_assert_eq(vin_sim_add_observer(sim, 1, look, &s), VIN_OK);
+  cr_assert_eq(vin_sim_run(sim, 1), VIN_INTERRUPTED);
+  cr_assert_eq(s.calls, 1);
+  cr_assert_eq(s.last, 0.01);
+  vin_sim_destroy(sim);
+}
+
+/* A dumbbell of 1 kg and 2 kg that flies and turns: P = sum m v, L = sum m x cross v. */
+Test(sim, report_holds_the_momenta) {
+  vin_model *model = vin_model_create(NULL);
+  vin_node a = vin_model_add_node(
+      model, &(vin_node_desc){.position = {1, 0, 0}, .velocity = {3, 1, 0}, .mass = 1});
+  vin_node b = vin_model_add_node(
+      model, &(vin_node_desc){.position = {2, 0, 0}, .velocity = {3, 2, 0.5}, .mass = 2});
+  vin_model_add_rod(model, &(vin_rod_desc){.a = a, .b = b});
+  vin_options options = step_options(1e-3);
+  vin_sim *sim = NULL;
+  cr_assert_eq(vin_sim_create(&sim, model, &options), VIN_OK, "%s", vin_sim_error(sim));
+  vin_model_destroy(model);
+  const double linear[3] = {9, 5, 1}, angular[3] = {0, -2, 9};
+  for (int k = 0; k < 2; k++) { /* nothing acts from outside: 1e-12 for a thousand roundings */
+    vin_report report = vin_sim_report(sim);
+    cr_assert_leq(test_max_difference(3, report.linear_momentum, linear), 1e-12);
+    cr_assert_leq(test_max_difference(3, report.angular_momentum, angular), 1e-12);
+    cr_assert_eq(vin_sim_run(sim, 1), VIN_OK);
+  }
+  vin_sim_destroy(sim);
+}
+
+/* ---- overflow ------------------------------------------------------------------------------ */
+
+static int unit_mass(void *user, double t, const double *p, const double *v, double *values) {
+  (void)user, (void)t, (void)p, (void)v;
+  values[0] = 1;
+  return 0;
+}
+
+static int huge_force(void *user, double t, const double *p, const double *v, double *f) {
+  (void)user, (void)t, (void)p, (void)v;
+  f[0] = 1e300;
+  return 0;
+}
+
+/* A force that knows nothing of p and v can't complain about them: infinite ones are found, and not
+ * accepted, all the same. */
+Test(sim, an_overflow_is_not_accepted) {
+  const vin_int zero[] = {0};
+  const double still[] = {0};
+  const vin_method methods[] = {VIN_METHOD_RATTLE, VIN_METHOD_TAYLOR2, VIN_METHOD_EULER,
+                                VIN_METHOD_RK4};
+  vin_system_desc desc = vin_system_desc_default();
+  desc.positions = 1;
+  desc.flags = VIN_MASS_CONSTANT;
+  desc.mass_pattern = (vin_triplets){1, zero, zero};
+  desc.mass = unit_mass, desc.force = huge_force;
+  vin_system *system = NULL;
+  cr_assert_eq(vin_system_create(&system, NULL, &desc), VIN_OK);
+  for (int k = 0; k < 4; k++) {
+    vin_options options = step_options(1e10);
+    options.method = methods[k];
+    vin_sim *sim = NULL;
+    cr_assert_eq(vin_sim_create_from_system(&sim, NULL, system, still, still, &options), VIN_OK);
+    cr_assert_eq(vin_sim_step(sim), VIN_STEP_FAILED, "%s", vin_method_name(methods[k]));
+    cr_assert_eq(vin_sim_state(sim).t, 0);
+    cr_assert_eq(vin_sim_state(sim).p[0], 0);
+    cr_assert_eq(vin_sim_state(sim).v[0], 0);
+    vin_sim_destroy(sim);
+  }
+  vin_system_destroy(system);
+}
