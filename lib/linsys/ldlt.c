@@ -2,6 +2,7 @@
  *
  * For a matrix whose leading blocks in the given order are regular (theory, section 2.1). Everything that does not depend on values is done at creation (ldlt_plan.h); factor() and
  * solve() neither allocate nor search. */
+#include "linsys/flush.h"
 #include "linsys/ldlt_kernel.h"
 #include "linsys/ldlt_plan.h"
 
@@ -25,7 +26,9 @@ static vin_status ldlt_factor(vini_backend *backend, const vin_sparse *matrix) {
   ldlt->failed = -1;
   ldlt->min_ratio = ldlt->min_pivot = INFINITY;
   ldlt->max_pivot = 0.0;
+  const unsigned before = vini_flush_begin();
   ldlt->factored = vini_ldlt_eliminate(ldlt);
+  vini_flush_end(before);
   if (ldlt->factored) return VIN_OK;
   const vini_ldlt_pivot *bad = &ldlt->pivot[ldlt->failed];
   return vini_fail(ldlt->object, VIN_SINGULAR,
@@ -37,7 +40,9 @@ static vin_status ldlt_solve(vini_backend *backend, vin_int count, double *x) {
   const vini_ldlt *ldlt = (const vini_ldlt *)backend;
   if (!ldlt->factored)
     return vini_fail(ldlt->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
+  const unsigned before = vini_flush_begin();
   vini_ldlt_substitute(ldlt, count, x);
+  vini_flush_end(before);
   return VIN_OK;
 }
 

@@ -114,6 +114,7 @@ static vin_status place_panels(builder *b) {
   for (vin_int f = 0; f < plan->front_count; f++) {
     vini_front *front = &plan->front[f];
     int64_t size = (int64_t)front->pivots + front->rows;
+    plan->value_count++; /* vectors may write over the number before a panel */
     front->panel = plan->value_count;
     plan->value_count += vini_front_column(front->pivots, (vin_int)size);
     if (plan->row_count + front->rows > INT32_MAX || size * front->pivots > INT32_MAX ||
@@ -253,6 +254,48 @@ static void place_entries(builder *b) {
   }
 }
 
+/* Entries of a front in the order of their places (few: insertion). */
+static void sort_entries(vini_front_plan *plan, const vini_front *front) {
+  for (vin_int e = front->entry + 1; e < front->entry_end; e++) {
+    vin_int place = plan->place[e], source = plan->source[e], k = e;
+    for (; k > front->entry && plan->place[k - 1] > place; k--) {
+      plan->place[k] = plan->place[k - 1];
+      plan->source[k] = plan->source[k - 1];
+    }
+    plan->place[k] = place;
+    plan->source[k] = source;
+  }
+}
+
+/* Places (row + 8 column) of the entries of the known kinds. */
+static const vin_int rod_places[] = {0, 3, 4, 7, 9, 11, 13, 15, 18, 19, 22, 23, 27};
+static const vin_int point_places[] = {0, 3, 4, 9, 11, 12, 18, 19, 20, 27};
+
+static bool has_places(const vini_front_plan *plan, const vini_front *front, const vin_int *places,
+                       size_t bytes) {
+  size_t count = (size_t)(front->entry_end - front->entry);
+  return count * sizeof *places == bytes && memcmp(plan->place + front->entry, places, bytes) == 0;
+}
+
+static void find_kinds(builder *b) {
+  vini_front_plan *plan = b->plan;
+  for (vin_int f = 0; f < plan->front_count; f++) {
+    vini_front *front = &plan->front[f];
+    if (front->pivots != 4 || front->ld != 8) continue;
+    sort_entries(plan, front);
+    const vini_front *child = front->child >= 0 ? &plan->front[front->child] : NULL;
+    if (child != NULL && child->sibling >= 0) continue;
+    if (front->rows == 4 && child != NULL && child->rows == 4 && child->run == 0 &&
+        has_places(plan, front, rod_places, sizeof rod_places)) {
+      front->kind = VINI_FRONT_ROD;
+    }
+    if (front->rows == 1 && (child == NULL || (child->rows == 1 && child->run == 3)) &&
+        has_places(plan, front, point_places, sizeof point_places)) {
+      front->kind = VINI_FRONT_POINT;
+    }
+  }
+}
+
 /* A free piece of the buffer of squares. */
 typedef struct piece {
   int64_t begin, size;
@@ -368,6 +411,7 @@ static vin_status place_all(builder *b) {
   VINI_TRY(find_rows(b));
   find_relative(b);
   place_entries(b);
+  find_kinds(b);
   return place_squares(b);
 }
 

@@ -18,12 +18,21 @@
 
 #include "linsys/ldlt_tree.h"
 
+/* Fronts of a link in a chain: a node's x, y, z and its rod's multiplier are the pivots.
+ *  ROD    massive rods: next node and next rod below; 13 entries by columns: the node's mass, its part in
+ *         this rod's row, its coupling to the next node, its part in the next rod's row; last the
+ *         diagonal of the multiplier. One child, whose 4 rows are the pivots.
+ *  POINT  point masses: next rod below; 10 entries: the node's mass, its parts in both rods' rows; last
+ *         the diagonal of the multiplier. No child, or one with a single row, the multiplier. */
+typedef enum vini_front_kind { VINI_FRONT_ANY, VINI_FRONT_ROD, VINI_FRONT_POINT } vini_front_kind;
+
 typedef struct vini_front {
   vin_int first, pivots, rows, ld;
   vin_int row;              /* into plan->row, plan->rel */
   vin_int entry, entry_end; /* into plan->source, plan->place */
   vin_int child, sibling;   /* first child, next child of the same parent; -1: none */
   vin_int run;              /* rel[i] = run + i for all rows; -1: not so */
+  vini_front_kind kind;     /* what stands in it, where the kernel knows that */
   int64_t panel;            /* into the values of L */
   int64_t square;           /* into the buffer of squares */
 } vini_front;
@@ -34,7 +43,7 @@ typedef struct vini_front_plan {
   vin_int *order;  /* n: unknown of column k */
   vin_int *row;    /* columns of the rows below, front by front, ascending */
   vin_int *rel;    /* their places in the parent's front */
-  vin_int *source; /* entry of the matrix ... */
+  vin_int *source; /* entry of the matrix, front by front and by place ... */
   vin_int *place;  /* ... and its place in F (row + column * ld) */
   int64_t row_count, entry_count;
   int64_t value_count;  /* numbers of L, all panels */

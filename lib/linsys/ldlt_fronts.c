@@ -1,4 +1,5 @@
 /* ldlt_fronts - the kernel of ldlt_kernel.c as a backend: life cycle, verdict. */
+#include "linsys/flush.h"
 #include "linsys/ldlt_kernel.h"
 
 #include <float.h>
@@ -12,7 +13,9 @@ static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix)
   vini_fronts *x = (vini_fronts *)backend;
   if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
   x->tally = (vini_tally){.failed = -1, .smallest = DBL_MAX};
+  const unsigned before = vini_flush_begin();
   x->factored = x->eliminate(x, matrix->value);
+  vini_flush_end(before);
   if (x->factored) return VIN_OK;
   const vin_int column = x->tally.failed;
   return vini_fail(x->object, VIN_SINGULAR,
@@ -26,8 +29,10 @@ static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) 
     return vini_fail(x->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
   }
   const size_t n = (size_t)x->plan.n;
+  const unsigned before = vini_flush_begin();
   for (; count >= 2; count -= 2, b += 2 * n) x->substitute_two(x, b, b + n);
   if (count == 1) x->substitute_one(x, b);
+  vini_flush_end(before);
   return VIN_OK;
 }
 

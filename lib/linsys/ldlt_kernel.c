@@ -13,6 +13,9 @@
 
 /* two right-hand sides, aligned as their numbers are */
 typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
+/* four rows of a front */
+typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t v4i __attribute__((vector_size(32)));
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
 static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d) {

@@ -130,13 +130,103 @@ KERNEL_INLINE void KERNEL(known_front)(vini_fronts *x, vini_tally *t, const vini
   }
 }
 
+/* Link of a chain of massive rods, four rows at a time. Entries are gathered straight into vectors and
+ * the child's part was stored as vectors, so that nothing waits for the memory. What stands above the
+ * diagonal is garbage that nobody reads. */
+KERNEL_INLINE void KERNEL(rod_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
+                                     const double *a) {
+  enum { LD = 8 };
+  const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+  const vin_int *e = x->plan.source + front->entry;
+  const vini_front *child = &x->plan.front[front->child];
+  const int64_t child_ld = child->ld;
+  const double *u = x->buffer + child->square + (child_ld + 1) * child->pivots;
+  double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
+  v4 top[4] = {{a[e[0]], 0, 0, a[e[1]]}, /* rows 0..3: the pivots */
+               {0, a[e[4]], 0, a[e[5]]},
+               {0, 0, a[e[8]], a[e[9]]},
+               {0, 0, 0, a[e[12]]}};
+  v4 below[4] = {{a[e[2]], 0, 0, a[e[3]]}, {0, a[e[6]], 0, a[e[7]]}, {0, 0, a[e[10]], a[e[11]]}};
+  v4 update[4] = {{0}}, l_top[4], l_below[4];
+  v4 m_top = (v4)((v4i)(v4){top[0][0], top[1][1], top[2][2], top[3][3]} & magnitude);
+  v4 m_below = {0};
+  m_top += *(const v4 *)(x->buffer + child->square + child_ld * child_ld + child->pivots);
+  VINI_UNROLL
+  for (int j = 0; j < 4; j++) top[j] += *(const v4 *)(u + j * child_ld);
+  VINI_UNROLL
+  for (int k = 0; k < 4; k++) {
+    const double inverse = KERNEL(take_pivot)(x, t, front->first + k, top[k][k], m_top[k]);
+    l_top[k] = top[k] * inverse;
+    l_below[k] = below[k] * inverse;
+    m_top += (v4)((v4i)(top[k] * l_top[k]) & magnitude);
+    m_below += (v4)((v4i)(below[k] * l_below[k]) & magnitude);
+    VINI_UNROLL
+    for (int j = k + 1; j < 4; j++) {
+      top[j] -= top[k][j] * l_top[k];
+      below[j] -= top[k][j] * l_below[k];
+    }
+    VINI_UNROLL
+    for (int j = 0; j < 4; j++) update[j] -= below[k][j] * l_below[k];
+  }
+  VINI_UNROLL
+  for (int k = 3; k >= 0;
+       k--) { /* a vector's rows up to k fall on the column before, stored next */
+    double *column = l + vini_front_column(k, 8) - k - 1;
+    if (k < 3) *(v4 *)column = l_top[k];
+    *(v4 *)(column + 4) = l_below[k];
+  }
+  VINI_UNROLL
+  for (int j = 0; j < 4; j++) *(v4 *)(f + (4 + j) * LD + 4) = update[j];
+  *(v4 *)(f + LD * LD + 4) = m_below;
+}
+
+/* Link of a chain of point masses: x, y, z do not know of each other, so that their eliminations
+ * overlap, and only the multiplier waits for the link before. */
+KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
+                                       const double *a) {
+  enum { LD = 8 };
+  const vin_int *e = x->plan.source + front->entry;
+  double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
+  double d = a[e[9]], m_rod = fabs(d), cross = 0, update = 0, m_next = 0;
+  VINI_UNROLL
+  for (int k = 0; k < 3; k++) {
+    const double mass = a[e[3 * k]], here = a[e[3 * k + 1]], next = a[e[3 * k + 2]];
+    const double inverse = KERNEL(take_pivot)(x, t, front->first + k, mass, fabs(mass));
+    const double l_here = here * inverse, l_next = next * inverse;
+    double *column = l + vini_front_column(k, 5);
+    VINI_UNROLL
+    for (int i = 0; i < 2 - k; i++) column[i] = 0; /* to the node's other coordinates */
+    column[2 - k] = l_here;
+    column[3 - k] = l_next;
+    d -= here * l_here;
+    m_rod += fabs(here * l_here);
+    cross -= next * l_here;
+    update -= next * l_next;
+    m_next += fabs(next * l_next);
+  }
+  if (front->child >= 0) {
+    const vini_front *child = &x->plan.front[front->child];
+    const double *u = x->buffer + child->square;
+    d += u[(int64_t)(child->ld + 1) * child->pivots];
+    m_rod += u[(int64_t)child->ld * child->ld + child->pivots];
+  }
+  const double l_rod = cross * KERNEL(take_pivot)(x, t, front->first + 3, d, m_rod);
+  l[9] = l_rod;
+  f[4 * LD + 4] = update - cross * l_rod;
+  f[LD * LD + 4] = m_next + fabs(cross * l_rod);
+}
+
 KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
   const vini_front_plan *plan = &x->plan;
   vini_tally t = x->tally;
   for (vin_int k = 0; k < plan->front_count; k++) {
     const vini_front *f = &plan->front[k];
     const int pivots = f->pivots, size = pivots + f->rows;
-    if (pivots == 4 && size == 8) { /* a chain of massive rods */
+    if (f->kind == VINI_FRONT_ROD) {
+      KERNEL(rod_front)(x, &t, f, a);
+    } else if (f->kind == VINI_FRONT_POINT) {
+      KERNEL(point_front)(x, &t, f, a);
+    } else if (pivots == 4 && size == 8) {
       KERNEL(known_front)(x, &t, f, a, 4, 8, 8);
     } else if (pivots == 4 && size == 5) { /* a chain of point masses */
       KERNEL(known_front)(x, &t, f, a, 4, 5, 8);
