@@ -38,7 +38,8 @@ static vin_sim *row_sim(const double direction[3], double size, vin_solver solve
 }
 
 /* Positions: 1e-12 of the size, the stop rules allow 1e-13 and a few roundings. Velocities: rattle's
- * last guard (HIDDEN_SLACK) lets 1e4 times its tolerances of 1e-13 m/s and 1e-12 pass. */
+ * last guard lets 16 times its tolerance of 1e-13 m/s (VELOCITY_SLACK) or 1e-8 of a row's terms
+ * (HIDDEN_SLACK) pass. */
 static void step_or_refuse(vin_sim *sim, double size, const char *what) {
   double p[3 * FREE], v[3 * FREE];
   for (int k = 0; k < 20; k++) {
@@ -60,7 +61,7 @@ static void step_or_refuse(vin_sim *sim, double size, const char *what) {
     for (int i = 0; i < 3 * FREE; i++) speed = fmax(speed, fabs(after.v[i]));
     vin_report report = vin_sim_report(sim);
     cr_assert_leq(report.position_residual, 1e-12 * size, "%s, step %d", what, k);
-    cr_assert_leq(report.velocity_residual, 1e-9 + 1e-8 * speed, "%s, step %d", what, k);
+    cr_assert_leq(report.velocity_residual, 2e-12 + 1e-8 * speed, "%s, step %d", what, k);
   }
 }
 

@@ -85,6 +85,7 @@ static void complete(ex_monitor *monitor) {
 
 vin_status ex_monitor_finish(ex_monitor *monitor, vin_plot_options plot) {
   complete(monitor);
+  monitor->completed = 1;
 
   vin_status status = VIN_OK;
   if (monitor->options->csv)
@@ -100,6 +101,10 @@ int ex_monitor_conclude(ex_monitor *monitor, vin_status status, const vin_sim *s
   if (status == VIN_OK) {
     failed = ex_print(monitor->options, &monitor->result);
   } else {
+    /* the computation went well and only a file could not be written: its results are not lost */
+    ex_options without_files = *monitor->options;
+    without_files.csv = without_files.plot = NULL;
+    if (monitor->completed) ex_print(&without_files, &monitor->result);
     const char *text = monitor->recorder ? vin_recorder_error(monitor->recorder) : "";
     failed = ex_fail(monitor->options, status, *text ? text : vin_sim_error(sim));
   }

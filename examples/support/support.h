@@ -76,6 +76,7 @@ typedef struct ex_monitor {
   vin_recorder *recorder; /* NULL without --csv and --plot */
   ex_result result;
   vin_solver_stats sampling;  /* what the samples cost */
+  int completed;              /* 1: the run reached its end and result is filled in */
   double sampling_s, start_s; /* s */
 } ex_monitor;
 

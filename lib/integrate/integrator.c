@@ -219,8 +219,18 @@ bool vini_integrator_factor_fits(const vin_integrator *self) {
 vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, double h) {
   if (status == VIN_OK) return VIN_OK;
   vin_status reported = status > 0 && status != VIN_RETRY ? VIN_STEP_FAILED : status;
-  return vini_fail(&self->object, reported, "step of %g s at t = %.15g s: %s", h, t,
-                   vin_projector_error(self->projector));
+  const vin_int *rows = NULL;
+  vin_int dropped = vin_kkt_dropped(self->projector->kkt, &rows);
+  char locked[192] = "";
+  if (reported == VIN_STEP_FAILED && dropped > 0) { /* no step is short enough for a locked shape */
+    char name[80];
+    vin_system_constraint_name(self->system, rows[0], name, sizeof name);
+    vini_fail_text(locked, sizeof locked, reported,
+                   " (%d constraint rows depend on the others here, %s among them: they may lock)",
+                   (int)dropped, name);
+  }
+  return vini_fail(&self->object, reported, "step of %g s at t = %.15g s: %s%s", h, t,
+                   vin_projector_error(self->projector), locked);
 }
 
 vin_status vini_integrator_step(vin_integrator *self, const vin_state *from, double h,
@@ -281,6 +291,15 @@ static bool share_array(const vin_state *from, const vin_state *to) {
   return false;
 }
 
+static vin_status check_start(vin_integrator *self, const char *what, const double *x) {
+  int64_t bad = vini_first_nonfinite(x, self->n);
+  if (bad < 0) return VIN_OK;
+  char name[96];
+  vin_system_position_name(self->system, (vin_int)bad, name, sizeof name);
+  return vini_fail(&self->object, VIN_ERR_BAD_INPUT,
+                   "the start state is not finite: %s is %g for %s", what, x[bad], name);
+}
+
 vin_status vin_integrator_step(vin_integrator *self, const vin_state *from, double h,
                                vin_state *to) {
   VINI_TRY(vini_ready(self == NULL ? NULL : &self->object));
@@ -294,9 +313,8 @@ vin_status vin_integrator_step(vin_integrator *self, const vin_state *from, doub
   if (!isfinite(h) || h == 0 || !isfinite(from->t) || from->t + h == from->t) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "the step is %g s at t = %.17g s", h, from->t);
   }
-  if (vini_first_nonfinite(from->p, self->n) >= 0 || vini_first_nonfinite(from->v, self->n) >= 0) {
-    return vini_fail(object, VIN_ERR_BAD_INPUT, "the start state is not finite");
-  }
+  VINI_TRY(check_start(self, "position", from->p));
+  VINI_TRY(check_start(self, "velocity", from->v));
   bool continues = self->hash_known && self->end_hash == hash(self, from);
   VINI_TRY(vini_integrator_step(self, from, h, to, continues));
   self->end_hash = hash(self, to);

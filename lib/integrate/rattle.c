@@ -28,11 +28,12 @@
 #define FORCE_SWEEPS 50
 /* Hidden constraint after the velocity stage, relative to its terms, and relative to what the
  * largest velocity would give (a row whose own terms vanish still sees the rounding of the
- * others): above both, one refinement; above HIDDEN_SLACK times both after that, the stage
- * failed. */
+ * others): above both, one refinement; above HIDDEN_SLACK times both, or VELOCITY_SLACK times the
+ * user's tolerance where that is larger, after that, the stage failed. */
 #define HIDDEN_TOLERANCE 1e-12
 #define HIDDEN_ROUNDING (16 * DBL_EPSILON)
 #define HIDDEN_SLACK 1e4
+#define VELOCITY_SLACK 16
 /* The rounding floors of Phi change as slowly as the positions' size; they are renewed this often. */
 #define FLOOR_STEPS 32
 
@@ -198,9 +199,10 @@ static vin_status hidden_is_small(vin_integrator *self, double t1, const double 
   return VIN_OK;
 }
 
-/* h := J1 v1 + Phi_t; returns the largest |h_c| in units of its limit. */
+/* h := J1 v1 + Phi_t; returns the largest |h_c| in units of its limit, which is wider once the
+ * velocity has been refined. */
 static vin_status hidden_excess(vin_integrator *self, double t1, const double *p1, const double *v1,
-                                double *h, double *worst) {
+                                bool refined, double *h, double *worst) {
   vin_projector *projector = self->projector;
   const vin_triplets *j = &projector->jacobian;
   const double *value = projector->jacobian_values;
@@ -213,8 +215,10 @@ static vin_status hidden_excess(vin_integrator *self, double t1, const double *p
     scale[j->row[k]] += vini_max(HIDDEN_TOLERANCE * fabs(term), rounding * fabs(value[k]));
   }
   *worst = 0;
+  double slack = refined ? HIDDEN_SLACK : 1;
+  double tolerance = (refined ? VELOCITY_SLACK : 1) * self->options.velocity_tolerance;
   for (vin_int c = 0; c < self->m; c++) {
-    double e = fabs(h[c]) / vini_max(scale[c], self->options.velocity_tolerance);
+    double e = fabs(h[c]) / vini_max(slack * scale[c], tolerance);
     if (h[c] != 0 && !(e <= *worst)) *worst = e; /* both limits may be 0 */
   }
   return VIN_OK;
@@ -227,8 +231,8 @@ static vin_status verify_velocity(vin_integrator *self, double t1, const double 
   VINI_TRY(hidden_is_small(self, t1, p1, v1, h, &small));
   if (small) return VIN_OK;
   for (int attempt = 0;; attempt++) {
-    VINI_TRY(hidden_excess(self, t1, p1, v1, h, &worst));
-    if (worst <= (attempt > 0 ? HIDDEN_SLACK : 1)) return VIN_OK;
+    VINI_TRY(hidden_excess(self, t1, p1, v1, attempt > 0, h, &worst));
+    if (worst <= 1) return VIN_OK;
     if (attempt > 0) {
       return vini_fail(&self->projector->object, VIN_STEP_FAILED,
                        "rattle's velocity stage leaves %.2g of the hidden constraint",
