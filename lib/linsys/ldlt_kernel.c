@@ -4,6 +4,9 @@
 
 #include <float.h>
 #include <math.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define VINI_UNROLL _Pragma("GCC unroll 12")
@@ -35,24 +38,57 @@ static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d
   return 1 / d;
 }
 
-/* Extremes and signs of the pivots that were kept, without branches. */
-static void survey(const vini_fronts *x, vini_tally *t) {
-  const vin_int n = x->plan.n;
-  const double *scale = x->scale, *inverse = x->inverse;
-  double least = DBL_MAX, most = 0, cancellation = 0; /* of |1/d| */
-  vin_int negative = 0;
-  for (vin_int k = 0; k < n; k++) {
-    const double size = fabs(inverse[k]), ratio = scale[k] * size;
-    const double kept = size > 0 ? size : DBL_MAX; /* 0: dropped */
-    least = kept < least ? kept : least;
-    most = size > most ? size : most;
-    cancellation = ratio > cancellation ? ratio : cancellation;
-    negative += inverse[k] < 0;
+/* Of |1/d| and of scale |1/d| over the columns that were kept. */
+typedef struct extremes {
+  double least, most, cancellation;
+  vin_int negative;
+} extremes;
+
+static void survey_one(const vini_fronts *x, vin_int k, extremes *e) {
+  const double size = fabs(x->inverse[k]), ratio = x->scale[k] * size;
+  const double kept = size > 0 ? size : DBL_MAX; /* 0: dropped */
+  e->least = kept < e->least ? kept : e->least;
+  e->most = size > e->most ? size : e->most;
+  e->cancellation = ratio > e->cancellation ? ratio : e->cancellation;
+  e->negative += x->inverse[k] < 0;
+}
+
+/* Pairs of columns, where no column was dropped; returns how many columns were looked at. */
+static vin_int survey_pairs(const vini_fronts *x, extremes *e) {
+#if defined(__SSE2__)
+  const __m128d sign = _mm_set1_pd(-0.0);
+  __m128d least = _mm_set1_pd(DBL_MAX), most = _mm_setzero_pd(), ratio = most;
+  vin_int k = 0;
+  for (; k + 1 < x->plan.n; k += 2) {
+    const __m128d inverse = _mm_loadu_pd(x->inverse + k), size = _mm_andnot_pd(sign, inverse);
+    const int signs = _mm_movemask_pd(inverse);
+    least = _mm_min_pd(least, size);
+    most = _mm_max_pd(most, size);
+    ratio = _mm_max_pd(ratio, _mm_mul_pd(_mm_loadu_pd(x->scale + k), size));
+    e->negative += (signs & 1) + (signs >> 1);
   }
-  t->smallest = most > 0 ? 1 / most : 0;
-  t->largest = most > 0 ? 1 / least : 0;
-  t->cancellation = cancellation;
-  t->negative = negative;
+  double l[2], m[2], r[2];
+  _mm_storeu_pd(l, least);
+  _mm_storeu_pd(m, most);
+  _mm_storeu_pd(r, ratio);
+  e->least = fmin(l[0], l[1]);
+  e->most = fmax(m[0], m[1]);
+  e->cancellation = fmax(r[0], r[1]);
+  return k;
+#else
+  (void)x, (void)e;
+  return 0;
+#endif
+}
+
+static void survey(const vini_fronts *x, vini_tally *t) {
+  extremes e = {.least = DBL_MAX};
+  vin_int k = t->dropped == 0 ? survey_pairs(x, &e) : 0;
+  for (; k < x->plan.n; k++) survey_one(x, k, &e);
+  t->smallest = e.most > 0 ? 1 / e.most : 0;
+  t->largest = e.most > 0 ? 1 / e.least : 0;
+  t->cancellation = e.cancellation;
+  t->negative = e.negative;
 }
 
 #define KERNEL(name) plain_##name
