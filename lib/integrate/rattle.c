@@ -24,6 +24,8 @@
  * FLOOR_FACTOR times the floor it failed. */
 #define LEAST_GAIN 2.0
 #define FLOOR_FACTOR 16.0
+/* The floor is a bound; the rounding that is met is about this part of it. */
+#define FLOOR_ROUNDING (1.0 / 16)
 /* Sweeps over a force that depends on v; contraction is h/2 |M^-1 df/dv|. */
 #define FORCE_SWEEPS 50
 /* Hidden constraint after the velocity stage, relative to its terms, and relative to what the
@@ -115,15 +117,14 @@ static void positions(const vin_integrator *self, const vin_state *from, double 
   for (vin_int i = 0; i < self->n; i++) p1[i] = from->p[i] + h * (from->v[i] + self->next[i]);
 }
 
-/* One frozen Newton correction: K(p0) [dz; dk] = [0; -Phi/h]. Rows that have arrived are left alone:
- * their residuals are rounding, of 1e-10 m each at the far end of a chain of 10^6 m, and to feed all of
- * them back would shake the rods at its fixed end by their sum. */
+/* One frozen Newton correction: K(p0) [dz; dk] = [0; -Phi/h]. Rows whose residual is only rounding are
+ * left alone: at the far end of a chain of 10^6 m it is 1e-10 m in each, and to feed all of them back
+ * would shake the rods at its fixed end by their sum. */
 static vin_status sweep(vin_integrator *self, const double *phi, double h) {
   vin_int n = self->n;
   memset(self->z, 0, (size_t)n * sizeof(double));
   for (vin_int c = 0; c < self->m; c++) {
-    double limit = vini_max(self->options.position_tolerance, self->floor[c]);
-    double ds = fabs(phi[c]) <= limit ? 0 : -phi[c] / h;
+    double ds = fabs(phi[c]) <= FLOOR_ROUNDING * self->floor[c] ? 0 : -phi[c] / h;
     self->z[n + c] = ds;
     self->s[c] += ds;
   }
