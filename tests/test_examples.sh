@@ -182,7 +182,7 @@ verdict "joint_space_kkt --h 1e9: fails" $result "status $status, $(cat "$work/s
 
 # ---- files ----------------------------------------------------------------------------------------
 
-for program in tethered_satellites chain custom_system; do
+for program in tethered_satellites chain net custom_system custom_caraxis joint_space_kkt; do
   run "$program" --t 0.5 --csv "$work/$program.csv" --plot "$work/$program.png"
   result=0
   head -n 1 "$work/$program.csv" | grep -q '^t,energy,' || result=1

@@ -91,6 +91,24 @@ vin_status ex_monitor_finish(ex_monitor *monitor, vin_plot_options plot);
  * releases the monitor. Returns the exit status. sim may be NULL. */
 int ex_monitor_conclude(ex_monitor *monitor, vin_status status, const vin_sim *sim);
 
+/* ---- records of a program without a vin_sim -------------------------------------------------- */
+
+/* Rows of numbers for --csv and --plot. The columns begin with t, energy, energy_drift,
+ * position_residual, velocity_residual; the plot shows the three after these as angles. */
+typedef struct ex_table {
+  const ex_options *options;
+  const char *names; /* the first line of the CSV file */
+  int columns;
+  double *value; /* kept by the functions below, like what follows */
+  size_t rows, room;
+  int failed;
+} ex_table;
+
+/* Keeps about 400 rows of a run; does nothing without --csv and --plot. */
+void ex_table_row(ex_table *table, const double *row);
+/* Writes and draws what is asked for, releases the rows. Returns the exit status. */
+int ex_table_finish(ex_table *table);
+
 /* ---- reference solutions (tests/reference) and the clock ------------------------------------ */
 
 /* Finds the row of time t in a reference file, "t,positions...,velocities...,more", and reads count
