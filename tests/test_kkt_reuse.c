@@ -91,6 +91,36 @@ Test(kkt_reuse, chains_are_always_factorised) {
   problem_free(&p);
 }
 
+/* A full J: a factorisation costs some 9 sweeps, changes of 1e-9 need two, and the policy keeps it by
+ * itself; after a jump of the values it renews it by itself, too. */
+Test(kkt_reuse, dear_factorisations_are_kept_by_themselves) {
+  enum { N = 320, M = 280 };
+  test_random random = {8};
+  problem p = problem_make(N, M);
+  for (vin_int i = 0; i < N; i++) entries_add(&p.h, i, i, test_random_between(&random, 1, 2));
+  for (vin_int r = 0; r < M; r++) {
+    for (vin_int c = 0; c < N; c++) {
+      entries_add(&p.j, r, c, test_random_between(&random, -1, 1) + (r == c ? 40 : 0));
+    }
+  }
+  test_random_fill(&random, N, p.f);
+  test_random_fill(&random, M, p.g);
+  vin_kkt *kkt = kkt_factored(&p, NULL);
+  for (int step = 0; step < 6; step++) {
+    perturb(&p.j, &random, 1e-9);
+    cr_assert_eq(vin_kkt_update(kkt, NULL, p.j.value, NULL), VIN_OK);
+    check_solution(kkt, &p);
+  }
+  cr_assert_eq(vin_kkt_get_stats(kkt).kept, 6);
+  cr_assert_eq(vin_kkt_get_stats(kkt).numeric, 1);
+  perturb(&p.j, &random, 0.9);
+  cr_assert_eq(vin_kkt_update(kkt, NULL, p.j.value, NULL), VIN_OK);
+  check_solution(kkt, &p);
+  cr_assert_eq(vin_kkt_get_stats(kkt).numeric, 2);
+  vin_kkt_destroy(kkt);
+  problem_free(&p);
+}
+
 Test(kkt_reuse, bad_calls) {
   test_random random = {6};
   problem p = net(&random);

@@ -86,6 +86,23 @@ Test(ldlt_kernels, chain_of_massive_rods) {
   }
 }
 
+/* Factorisation and solve flush subnormal numbers; the caller's arithmetic has them again afterwards,
+ * also after a breakdown. */
+Test(ldlt_kernels, subnormal_numbers_are_given_back) {
+  volatile double tiny = 1e-308;
+  test_problem *p = massive_chain();
+  fronts_of(p);
+  cr_assert_gt(tiny / 16, 0);
+  double *b = test_random_vector(p->n + p->m, 2);
+  cr_assert_eq(p->backend->table->solve(p->backend, 1, b), VIN_OK);
+  cr_assert_gt(tiny / 16, 0);
+  memset(p->matrix->value, 0, (size_t)p->matrix->start[p->n + p->m] * sizeof(double));
+  cr_assert_eq(p->backend->table->factor(p->backend, p->matrix), VIN_SINGULAR);
+  cr_assert_gt(tiny / 16, 0);
+  free(b);
+  test_problem_free(p);
+}
+
 /* Fused multiply-add rounds once where plain code rounds twice: same pivots to a few roundings. */
 Test(ldlt_kernels, versions_agree) {
   test_problem *p = massive_chain();

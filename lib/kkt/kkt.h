@@ -20,7 +20,7 @@ typedef struct vini_part {
 /* A factorisation that is kept (reuse.c). */
 typedef struct vini_reuse {
   double ratio;       /* sweeps for the price of a factorisation, predicted */
-  double contraction; /* of the first sweep of the last iteration */
+  double contraction; /* of the first sweep of the last iteration, per update; 0: not measured */
   vin_int age;        /* updates since the factorisation; 0: it is of the present values */
   int pause;          /* updates that factorise at once */
   double *correction; /* 4 (n + m): corrections and right-hand sides of two columns; or NULL */

@@ -1,4 +1,4 @@
-/* Multipliers of minimum norm where constraint rows depend on each other; theory (10).
+/* Multipliers of minimum norm where constraint rows depend on each other; theory 2.3.
  *
  * Dropping row i fixes its multiplier at 0, one choice among those that give the same forces J' lambda.
  * They differ by null vectors of J': solving

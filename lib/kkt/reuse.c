@@ -19,13 +19,14 @@
 /* Right-hand sides that a step solves one after the other with the same matrix: the velocity stage
  * and a correction of the position stage. */
 #define SOLVES_PER_FACTOR 2.0
-/* Contraction that is expected before one was measured, and the worst one that is accepted. */
-#define FIRST_CONTRACTION 1e-3
+/* Worst contraction that is accepted. */
 #define WORST_CONTRACTION 0.3
 /* Sweeps of one solve; above it the matrix is renewed. */
 #define MOST_SWEEPS 16
 /* Updates that factorise at once after a kept factorisation had to be given up. */
 #define PAUSE 16
+/* Updates after which a contraction that did not pay is measured anew, by keeping once. */
+#define RETRY 128
 /* Residual, relative to the largest terms of its kind of row: arrived; may stagnate here. */
 #define ARRIVED (8 * DBL_EPSILON)
 #define STAGNANT 1e-13
@@ -34,7 +35,6 @@ void vini_kkt_set_costs(vin_kkt *kkt) {
   double nnz = (double)kkt->plan.nnz, entries = (double)kkt->k->start[kkt->n + kkt->m];
   double sweep = 4 * nnz + 8 * entries;
   kkt->reuse.ratio = (kkt->plan.flops / FACTOR_PACE + 4 * nnz) / (sweep > 0 ? sweep : 1);
-  kkt->reuse.contraction = FIRST_CONTRACTION;
 }
 
 /* Would solving with the factorisation as it is cost less than a new one? */
@@ -47,15 +47,15 @@ static bool pays(vin_kkt *kkt) {
     reuse->pause--;
     return false;
   }
+  bool always = kkt->options.reuse == VIN_REUSE_ALWAYS;
+  if (!always && reuse->ratio < LEAST_RATIO) return false;
+  if (reuse->contraction == 0) return true; /* not measured yet: that takes one try */
   double q = reuse->contraction * (double)(reuse->age + 1);
-  if (q > WORST_CONTRACTION) {
-    reuse->contraction = FIRST_CONTRACTION; /* measured anew after the factorisation */
-    return false;
-  }
-  if (kkt->options.reuse == VIN_REUSE_ALWAYS) return true;
-  if (reuse->ratio < LEAST_RATIO) return false;
-  double sweeps = ceil(log(DBL_EPSILON) / log(q));
-  return SOLVES_PER_FACTOR * sweeps < reuse->ratio;
+  double sweeps = q < 1 ? ceil(log(DBL_EPSILON) / log(q)) : HUGE_VAL;
+  if (q <= WORST_CONTRACTION && (always || SOLVES_PER_FACTOR * sweeps < reuse->ratio)) return true;
+  reuse->contraction = 0;
+  reuse->pause = always ? 0 : RETRY;
+  return false;
 }
 
 vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j, const double *c) {

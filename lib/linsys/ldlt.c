@@ -1,7 +1,8 @@
 /* ldlt - the library's own LDL' without pivoting as a backend: life cycle, values, verdict.
  *
- * For a matrix whose leading blocks in the given order are regular (theory, section 2.1). Everything that does not depend on values is done at creation (ldlt_plan.h); factor() and
- * solve() neither allocate nor search. */
+ * For a matrix whose leading blocks in the given order are regular (theory 2.1). Everything that does
+ * not depend on values is done at creation (ldlt_plan.h); factor() and solve() neither allocate nor
+ * search. Chains of points go to the unrolled kernel of ldlt_fronts.c instead. */
 #include "linsys/flush.h"
 #include "linsys/ldlt_kernel.h"
 #include "linsys/ldlt_plan.h"

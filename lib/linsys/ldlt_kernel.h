@@ -17,7 +17,7 @@ typedef struct vini_fronts {
   vini_backend backend;
   vini_object *object;
   vini_front_plan plan;
-  double *value;            /* panels of L, and a few numbers that vectors may run over */
+  double *value;            /* panels of L */
   double *buffer;           /* squares */
   double *work;             /* 2 max_front: rows of right-hand sides */
   double *inverse;          /* n: 1/d, 0 for a dropped column */
