@@ -129,7 +129,7 @@ Test(integrate_errors, options_out_of_range) {
 #define REFUSED(change, word) o = good, change, refused(x, &o, word)
   REFUSED(o.struct_size = 0, "struct_size");
   REFUSED(o.struct_size = sizeof o + 1, "struct_size");
-  REFUSED(o.method = (vin_method)4, "method");
+  REFUSED(o.method = (vin_method)1000, "method");
   REFUSED(o.method = (vin_method)-1, "method");
   REFUSED(o.projection = (vin_projection)4, "projection");
   REFUSED(o.position_tolerance = -1, "tolerance");
