@@ -14,20 +14,35 @@
 #include <math.h>
 #include <string.h>
 
-/* Increments that no longer halve have arrived when they are below this many roundings of the
+/* Increments that no longer shrink have arrived when they are below this many roundings of the
  * velocity, and of position over step, which is what Phi(p1) / h can resolve. */
 #define FLOOR_FACTOR 64
+/* They no longer shrink when they keep more than half where the contraction would have left this
+ * much. */
+#define SHRUNK 0.35
 /* An error estimate below this many roundings of the velocity's change ends the iteration without
  * another sweep. */
 #define NEGLIGIBLE 0.25
-/* Sweeps after the constraints have arrived at their rounding. Their last correction, about
- * rounding / h, changes the forces by h times that, always to the same side: left in, it would
- * add 1e-18 of the energy in every step. */
-#define POLISHING_SWEEPS 4
 /* A sweep that leaves more than this of the increment is slow; so many in a row and it has failed. */
 #define SLOW 0.95
 #define SLOW_SWEEPS 3
-#define MOST_SWEEPS 60
+enum { MOST_SWEEPS = 60 };
+
+/* Increments of the sweeps so far. */
+typedef struct history {
+  int count;
+  double change[MOST_SWEEPS];
+  double contraction; /* largest ratio of two that were above the floor */
+} history;
+
+/* Have the increments stopped to shrink? Judged over as many sweeps as the contraction needs, so that a
+ * slow iteration is not taken for one that has arrived. */
+static bool stagnates(const history *past) {
+  double q = vini_min(past->contraction, SLOW);
+  int width = q > SHRUNK ? (int)ceil(log(SHRUNK) / log(q)) : 1;
+  if (past->count <= width) return false;
+  return !(past->change[past->count - 1] < 0.5 * past->change[past->count - 1 - width]);
+}
 
 vin_status vini_line_prepare_mass(vin_integrator *self, const vini_line_state *start) {
   vini_line *line = self->data;
@@ -181,38 +196,52 @@ static double rounding_floor(const vin_integrator *self, const vini_line_state *
   return DBL_EPSILON * vini_max(velocity, position);
 }
 
-/* Sweeps until what is left of R is rounding. */
-static vin_status polish(vin_integrator *self, const vini_line_state *start, double h) {
-  vini_line *line = self->data;
-  double last = HUGE_VAL, change = 0;
-  for (int k = 0; k < POLISHING_SWEEPS && self->m > 0; k++) {
+/* Increments below it are of no account. */
+static double negligible(const vin_integrator *self) {
+  const vini_line *line = self->data;
+  int64_t count = (int64_t)self->n * line->table.s;
+  return NEGLIGIBLE * DBL_EPSILON * vini_max_abs(line->d_next, count);
+}
+
+/* Adds the increment of a sweep; true: what is left after it is of no account. */
+static bool record(const vin_integrator *self, history *past, double change, double floor) {
+  double gain = past->count > 0 ? change / past->change[past->count - 1] : 0;
+  past->change[past->count++] = change;
+  if (change > floor) past->contraction = vini_max(gain, past->contraction);
+  double least = negligible(self), rate = vini_max(gain, past->contraction);
+  return change <= least || (gain > 0 && rate <= 0.5 && change * rate <= least);
+}
+
+/* Sweeps until what is left of R is rounding, once the constraints have arrived at theirs. Their last
+ * correction, about rounding / h, changes the forces by h times that, always to the same side: left
+ * in, it would add 1e-18 of the energy in every step. */
+static vin_status polish(vin_integrator *self, const vini_line_state *start, double h,
+                         double contraction) {
+  history past = {.contraction = contraction};
+  double change = 0;
+  while (past.count < MOST_SWEEPS) {
     VINI_TRY(sweep(self, start, h, true, &change));
-    double least =
-        NEGLIGIBLE * DBL_EPSILON * vini_max_abs(line->d_next, (int64_t)self->n * line->table.s);
-    if (!(change < 0.5 * last) || change <= least || change * (change / last) <= least) break;
-    last = change;
+    if (record(self, &past, change, HUGE_VAL) || stagnates(&past)) break;
   }
   return VIN_OK;
 }
 
 vin_status vini_line_iterate(vin_integrator *self, const vini_line_state *start, double h) {
   vini_line *line = self->data;
-  double last = HUGE_VAL, change = 0;
-  int slow = 0;
-  line->contraction = 0;
-  for (line->sweeps = 1;; line->sweeps++) {
+  history past = {0};
+  double change = 0;
+  for (int slow = 0;;) {
     VINI_TRY(sweep(self, start, h, false, &change));
-    if (!(change < HUGE_VAL)) return diverges(self, change);
-    if (change == 0) return VIN_OK;
-    double gain = last < HUGE_VAL ? change / last : 0;
+    double last = past.count > 0 ? past.change[past.count - 1] : HUGE_VAL;
     double floor = FLOOR_FACTOR * rounding_floor(self, start, h);
-    if (gain > 0.5 && change <= floor) return polish(self, start, h);
-    if (change > floor) line->contraction = vini_max(gain, line->contraction);
-    double least =
-        NEGLIGIBLE * DBL_EPSILON * vini_max_abs(line->d_next, (int64_t)self->n * line->table.s);
-    if (change <= least || (gain > 0 && gain <= 0.5 && change * gain <= least)) return VIN_OK;
-    slow = gain > SLOW ? slow + 1 : 0;
-    if (slow >= SLOW_SWEEPS || line->sweeps >= MOST_SWEEPS) return diverges(self, change);
-    last = change;
+    bool arrived = record(self, &past, change, floor);
+    line->sweeps = past.count;
+    line->contraction = past.contraction;
+    if (arrived) return VIN_OK;
+    if (change <= floor && stagnates(&past)) return polish(self, start, h, past.contraction);
+    slow = change > SLOW * last ? slow + 1 : 0;
+    if (!(change < HUGE_VAL) || slow >= SLOW_SWEEPS || past.count >= MOST_SWEEPS) {
+      return diverges(self, change);
+    }
   }
 }
