@@ -103,14 +103,16 @@ static vin_status evaluate_node(vin_integrator *self, const vini_line_state *sta
   return VIN_OK;
 }
 
-/* C_0 = Phi(p1, t1) / h instead of the quadrature: the same where that is exact, and nothing adds up. */
+/* C_0 = Phi(p1, t1) / h instead of the quadrature: the same where that is exact, and nothing adds up.
+ * Phi at p1 includes what the rounding of p1 left over, to first order. */
 static vin_status evaluate_end(vin_integrator *self, const vini_line_state *start, double h) {
   vini_line *line = self->data;
   if (self->m == 0) return VIN_OK;
-  vini_line_end(self, start, h, line->u, NULL, NULL, NULL);
+  vini_line_end(self, start, h, line->u, line->rate, NULL, NULL);
   self->stats.constraint_evaluations++;
   VINI_TRY(vini_eval_constraint(self->system, &self->projector->object, start->t + h, line->u,
                                 line->gap));
+  vini_projector_add_jacobian(self->projector, 1, line->rate, line->gap);
   for (vin_int c = 0; c < self->m; c++) {
     line->c[c] = fabs(line->gap[c]) <= FLOOR_ROUNDING * line->floor[c] ? 0 : line->gap[c] / h;
   }
