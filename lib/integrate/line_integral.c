@@ -10,6 +10,7 @@
 
 #include "kkt/kkt.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -97,7 +98,7 @@ static bool allocate(vin_integrator *self, size_t s, size_t r) {
       {&line->gap, m},
       {&line->lambda, m},
       {&line->node_values, (size_t)self->projector->jacobian.count},
-      {&line->floor, m},
+      {&line->rounding, m},
       {&line->inverse_mass, own_mass ? n : 0}};
   size_t count = 15;
   for (int i = 0; i < VINI_LINE_STATES; i++) {
@@ -236,7 +237,9 @@ static vin_status begin(vin_integrator *self, const vini_line_state *start, bool
     *fresh = true;
   }
   line->end_factored = false;
-  vini_projector_floor(self->projector, start->p, line->floor);
+  memset(line->rounding, 0, (size_t)self->m * sizeof(double));
+  vini_projector_add_jacobian(self->projector, DBL_EPSILON, start->p, line->rounding);
+  for (vin_int c = 0; c < self->m; c++) line->rounding[c] = fabs(line->rounding[c]);
   return vini_line_prepare_mass(self, start);
 }
 
@@ -289,14 +292,16 @@ static vin_status solve(vin_integrator *self, const vini_line_state *start, doub
 }
 
 /* Rows left out as dependent follow from the others; where not, they contradict. line->gap is Phi at
- * the end. */
+ * the end, line->u. */
 static vin_status check_dropped(vin_integrator *self) {
   const vini_line *line = self->data;
   const vin_int *rows = NULL;
   vin_int dropped = vin_kkt_dropped(self->projector->kkt, &rows);
+  double *floor = line->lambda;
+  if (dropped > 0) vini_projector_floor(self->projector, line->u, floor);
   for (vin_int q = 0; q < dropped; q++) {
     vin_int c = rows[q];
-    double limit = vini_max(self->options.position_tolerance, DROPPED_SLACK * line->floor[c]);
+    double limit = vini_max(self->options.position_tolerance, DROPPED_SLACK * floor[c]);
     if (fabs(line->gap[c]) <= limit) continue;
     char name[96];
     vin_system_constraint_name(self->system, c, name, sizeof name);

@@ -57,7 +57,7 @@ typedef struct vini_line {
   double *gap;          /* m: G u' + Phi_t at a node, Phi at the end */
   double *lambda;       /* m: multipliers at a node */
   double *node_values;  /* jacobian at a node */
-  double *floor;        /* m: rounding floors of Phi */
+  double *rounding;     /* m: eps |Phi_p p|, the rounding of Phi where it is made of differences */
   double *inverse_mass; /* n: where M is diagonal and r < s */
   vin_kkt *mass;        /* M alone: where M is not diagonal and r < s */
   int64_t stamp;        /* the projector's, of a factorisation that may be kept */

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows whose Phi is only rounding are left alone: the floor is a bound, and this part of it is met. */
-#define FLOOR_ROUNDING (1.0 / 16)
+/* Rows whose Phi is only rounding are left alone; this part of eps |Phi_p p| is. */
+#define ROUNDING_MET 0.25
 
 /* y += a x */
 static void add(vin_int count, double a, const double *restrict x, double *restrict y) {
@@ -114,7 +114,7 @@ static vin_status evaluate_end(vin_integrator *self, const vini_line_state *star
                                 line->gap));
   vini_projector_add_jacobian(self->projector, 1, line->rate, line->gap);
   for (vin_int c = 0; c < self->m; c++) {
-    line->c[c] = fabs(line->gap[c]) <= FLOOR_ROUNDING * line->floor[c] ? 0 : line->gap[c] / h;
+    line->c[c] = fabs(line->gap[c]) <= ROUNDING_MET * line->rounding[c] ? 0 : line->gap[c] / h;
   }
   return VIN_OK;
 }
