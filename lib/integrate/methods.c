@@ -1,21 +1,25 @@
 /* The table of methods, in the order of vin_method. */
+#include "integrate/explicit.h"
 #include "integrate/integrate.h"
 
 #define MASS VINI_METHOD_CONSTANT_MASS
 #define INCREMENTS VINI_METHOD_INCREMENTS
+#define ACCELERATION (VINI_METHOD_ACCELERATION | VINI_METHOD_BAUMGARTE)
+#define ESTIMATE VINI_METHOD_ESTIMATE
+#define EXPLICIT vini_explicit_create, vini_explicit_destroy, vini_explicit_step
 
 const vini_method vini_methods[] = {
     {VIN_METHOD_RATTLE, "rattle", MASS | INCREMENTS, NULL, NULL, vini_rattle_step},
-    {VIN_METHOD_TAYLOR2, "taylor2", 0, NULL, NULL, vini_explicit_step},
-    {VIN_METHOD_EULER, "euler", 0, NULL, NULL, vini_explicit_step},
-    {VIN_METHOD_RK4, "rk4", 0, NULL, NULL, vini_explicit_step},
+    {VIN_METHOD_TAYLOR2, "taylor2", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_EULER, "euler", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_RK4, "rk4", ACCELERATION, EXPLICIT},
     {VIN_METHOD_SHAKE, "shake", MASS | INCREMENTS, NULL, NULL, NULL},
     {VIN_METHOD_RATTLE4, "rattle4", MASS | INCREMENTS, NULL, NULL, NULL},
     {VIN_METHOD_RATTLE6, "rattle6", MASS | INCREMENTS, NULL, NULL, NULL},
     {VIN_METHOD_HBVM, "hbvm", MASS, NULL, NULL, NULL},
     {VIN_METHOD_LIM, "lim", MASS, NULL, NULL, NULL},
-    {VIN_METHOD_COLLATZ, "collatz", 0, NULL, NULL, NULL},
-    {VIN_METHOD_DOPRI5, "dopri5", 0, NULL, NULL, NULL},
+    {VIN_METHOD_COLLATZ, "collatz", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_DOPRI5, "dopri5", ACCELERATION | ESTIMATE, EXPLICIT},
     {VIN_METHOD_BACKWARD_EULER, "backward-euler", 0, NULL, NULL, NULL},
     {VIN_METHOD_MIDPOINT, "midpoint", 0, NULL, NULL, NULL},
     {VIN_METHOD_TRAPEZOIDAL, "crank-nicolson", 0, NULL, NULL, NULL},
