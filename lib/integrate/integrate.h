@@ -144,6 +144,9 @@ void vini_integrator_reject(vin_integrator *self);
 bool vini_mark_allocate(vin_integrator *self); /* false: no memory */
 void vini_mark_free(vin_integrator *self);
 
+/* partition.c: adds the work on the dependent coordinates; nothing with other methods. */
+void vini_partition_add_stats(const vin_integrator *self, vin_stats *stats);
+
 /* Turns any recoverable failure of the projector into VIN_STEP_FAILED with its text; VIN_RETRY and
  * fatal statuses stay. */
 vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, double h);

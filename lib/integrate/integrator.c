@@ -205,6 +205,7 @@ vin_stats vin_integrator_get_stats(const vin_integrator *self) {
   stats.jacobian_evaluations += self->projector->jacobian_evaluations;
   stats.constraint_evaluations += self->projector->constraint_evaluations;
   stats.solver = vin_projector_get_stats(self->projector);
+  vini_partition_add_stats(self, &stats);
   return stats;
 }
 

@@ -6,6 +6,7 @@
 #define INCREMENTS VINI_METHOD_INCREMENTS
 #define ACCELERATION (VINI_METHOD_ACCELERATION | VINI_METHOD_BAUMGARTE)
 #define ESTIMATE VINI_METHOD_ESTIMATE
+#define PARTITION vini_partition_create, vini_partition_destroy, vini_partition_step
 #define EXPLICIT vini_explicit_create, vini_explicit_destroy, vini_explicit_step
 
 const vini_method vini_methods[] = {
@@ -28,8 +29,8 @@ const vini_method vini_methods[] = {
     {VIN_METHOD_EULER3, "index3-euler", 0, NULL, NULL, NULL},
     {VIN_METHOD_GGL, "ggl", 0, NULL, NULL, NULL},
     {VIN_METHOD_GENERALIZED_ALPHA, "generalized-alpha", 0, NULL, NULL, NULL},
-    {VIN_METHOD_PARTITION_COLLATZ, "partition-collatz", 0, NULL, NULL, NULL},
-    {VIN_METHOD_PARTITION_RK4, "partition-rk4", 0, NULL, NULL, NULL},
+    {VIN_METHOD_PARTITION_COLLATZ, "partition-collatz", VINI_METHOD_ACCELERATION, PARTITION},
+    {VIN_METHOD_PARTITION_RK4, "partition-rk4", VINI_METHOD_ACCELERATION, PARTITION},
 };
 
 const int vini_method_count = (int)(sizeof vini_methods / sizeof *vini_methods);
