@@ -62,9 +62,8 @@ static const tableau *table_of(vin_method method) {
   }
 }
 
-/* y := x + h sum_j weight_j k_j; the increments are summed up before they meet x. */
-static void combine(vin_int n, const double *x, double h, int count, const double *weight,
-                    const double *const *k, double *y) {
+/* y := sum_j weight_j k_j; not all weights are 0 */
+static void sum_up(vin_int n, int count, const double *weight, const double *const *k, double *y) {
   int first = 0;
   while (weight[first] == 0) first++;
   const double *slope = k[first];
@@ -76,14 +75,20 @@ static void combine(vin_int n, const double *x, double h, int count, const doubl
     if (b == 0) continue;
     for (vin_int i = 0; i < n; i++) y[i] += b * slope[i];
   }
+}
+
+/* y := x + h sum_j weight_j k_j; the increments are summed up before they meet x. */
+static void combine(vin_int n, const double *x, double h, int count, const double *weight,
+                    const double *const *k, double *y) {
+  sum_up(n, count, weight, k, y);
   for (vin_int i = 0; i < n; i++) y[i] = x[i] + h * y[i];
 }
 
 /* y := h sum_j weight_j k_j over all 7 slopes */
 static void difference(vin_int n, double h, const double *weight, const double *const *k,
                        double *y) {
-  memset(y, 0, (size_t)n * sizeof *y);
-  combine(n, y, h, VINI_STAGES, weight, k, y);
+  sum_up(n, VINI_STAGES, weight, k, y);
+  for (vin_int i = 0; i < n; i++) y[i] *= h;
 }
 
 static vin_status stage(vin_integrator *self, const tableau *table, const vin_state *from, double h,

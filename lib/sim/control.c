@@ -73,9 +73,9 @@ static vin_status attempt(vin_sim *sim, double h, vin_state **end, double *error
                    VINI_SIM_NUMBER(h), integrator->estimate, integrator->residual_estimate);
 }
 
-static void plan_next(vin_sim *sim, double h, double error, bool retried) {
+/* shortened: to fit the end, so that the error says little about a step of the usual length. */
+static void plan_next(vin_sim *sim, double h, double error, bool shortened, bool retried) {
   vini_control *control = &sim->control;
-  bool shortened = h < control->h; /* to fit the end: says little about the next step */
   double next = h * after_acceptance(sim, error);
   if (retried) next = vini_min(next, h);
   control->h = shortened && !retried ? vini_max(control->h, next) : next;
@@ -93,13 +93,14 @@ static vin_status trials(vin_sim *sim, double t_end) {
   for (bool retried = false;; retried = true) {
     bool last = false;
     double h = fitted(sim, t_end, &last), end_time = last ? t_end : now + h, error;
+    bool shortened = h < control->h;
     h = end_time - now; /* what is left of it in t */
     vin_state *end = NULL;
     if (retried) sim->rewound = vini_integrator_rewind(sim->integrator);
     vin_status status = attempt(sim, h, &end, &error);
     if (status == VIN_OK) {
       vini_sim_accept(sim, end, end_time);
-      plan_next(sim, h, error, retried);
+      plan_next(sim, h, error, shortened, retried);
       return VIN_OK;
     }
     if (status < VIN_OK || status == VIN_INTERRUPTED) return status;
