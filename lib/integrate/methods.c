@@ -12,9 +12,9 @@
 
 const vini_method vini_methods[] = {
     {VIN_METHOD_RATTLE, "rattle", MASS | INCREMENTS, NULL, NULL, vini_rattle_step},
-    {VIN_METHOD_TAYLOR2, "taylor2", 0, NULL, NULL, vini_explicit_step},
-    {VIN_METHOD_EULER, "euler", 0, NULL, NULL, vini_explicit_step},
-    {VIN_METHOD_RK4, "rk4", 0, NULL, NULL, vini_explicit_step},
+    {VIN_METHOD_TAYLOR2, "taylor2", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_EULER, "euler", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_RK4, "rk4", ACCELERATION, EXPLICIT},
     {VIN_METHOD_SHAKE, "shake", MASS | INCREMENTS, vini_shake_create, vini_shake_destroy,
      vini_shake_step},
     {VIN_METHOD_RATTLE4, "rattle4", MASS | INCREMENTS, vini_composition_create,
