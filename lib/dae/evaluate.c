@@ -48,6 +48,19 @@ vin_status vini_dae_finite(const vin_dae *dae, vini_object *object, const char *
   return vini_fail(object, VIN_ERR_BAD_INPUT, "%s: %s is %g", what, name, y[bad]);
 }
 
+vin_status vini_dae_grid(vini_object *object, double t0, double h, vin_int steps, vin_int least) {
+  const double least_roundings = 16; /* of the time in a step: its length is right to 6 % */
+  double end = t0 + steps * h;
+  if (!(h > 0) || steps < least || !isfinite(t0) || !isfinite(end))
+    return vini_fail(object, VIN_ERR_BAD_INPUT,
+                     "%d steps of %g from t = %g: h must be > 0, and steps at least %d", (int)steps,
+                     h, t0, (int)least);
+  double rounding = DBL_EPSILON * vini_max(fabs(t0), fabs(end));
+  if (h >= least_roundings * rounding) return VIN_OK;
+  return vini_fail(object, VIN_ERR_BAD_INPUT,
+                   "h = %g is too small: times near %g are rounded to %.1e", h, end, rounding);
+}
+
 vin_status vini_dae_work_create(vini_dae_work *work, const vin_dae *dae, vini_object *object) {
   *work = (vini_dae_work){.dae = dae, .object = object};
   if (dae->desc.jacobian != NULL) return VIN_OK;
