@@ -1,5 +1,6 @@
 /* Backward Euler and BDF2 with a finite Newton budget: orders, outcomes, bounds, prefixes. */
 #include "dae_problems.h"
+#include "linsys/linsys.h"
 #include "test_support.h"
 
 #include <criterion/criterion.h>
@@ -341,6 +342,10 @@ Test(dae_stepper, a_higher_index_is_refused) {
   scene *s = scene_of((test_pairs){.pairs = 1, .singular = true}, VIN_DAE_BACKWARD_EULER);
   s->run.start_tolerance[0] = 10;
   expect(s, VIN_OUTCOME_INVALID_INPUT, VIN_ERR_BAD_INPUT, "g_z");
+  if (vini_rank_available())
+    cr_expect(
+        strstr(vin_stepper_error(s->stepper), "index 1, but the index is not 1: g_z has rank 0"),
+        "%s", vin_stepper_error(s->stepper));
   cr_expect_eq(s->report.accepted, -1);
   scene_free(s);
 }

@@ -126,7 +126,7 @@ typedef struct vin_dae_index_report {
 /** Whether the equations have index 1 (or 0) at (t, y): g_z is regular in the semi-explicit form; in
  *  general rank [B 0; f_y B] = n + rank B (theory (D2)). By a rank-revealing QR: a column within
  *  `tolerance` (of its length; 0: 1e-10) of the span of others counts as dependent. VIN_OK;
- *  VIN_SINGULAR: the index is higher, see report; VIN_ERR_UNSUPPORTED: the build has no
+ *  VIN_SINGULAR: the index is higher (or there is none), see report; VIN_ERR_UNSUPPORTED: the build has no
  *  SuiteSparseQR. Allocates. */
 VIN_API vin_status vin_dae_index_check(const vin_dae *dae, double t, const double *y,
                                        double tolerance, vin_dae_index_report *report);
@@ -217,7 +217,7 @@ VIN_API vin_status vin_branch_initialise(vin_branch *branch, double t, double *y
 VIN_API vin_status vin_branch_field(vin_branch *branch, double t, double *y, double tolerance,
                                     int budget, double *field, vin_newton_report *report);
 
-/** Evaluates f_y at (t, y) and factorises g_z for the four functions below. VIN_SINGULAR: g_z is
+/** Evaluates f_y at (t, y) and factorises g_z for the three functions below. VIN_SINGULAR: g_z is
  *  singular: the index is higher than declared, or the branch ends here. */
 VIN_API vin_status vin_branch_linearise(vin_branch *branch, double t, const double *y);
 /** w (m x count) := psi_x v = -g_z^-1 g_x v for v (d x count), columns one after the other. */

@@ -234,7 +234,7 @@ static vin_status check_index(vin_stepper *s, double t) {
   if (status != VIN_SINGULAR) return status;
   vin_dae_index_report report;
   if (vin_dae_index_check(s->dae, t, s->y, 0, &report) == VIN_SINGULAR)
-    vini_fail(&s->object, status, "%s", report.text);
+    vini_fail(&s->object, status, "declared as index 1, but %s", report.text);
   return status;
 }
 
