@@ -437,6 +437,7 @@ Test(dae, index_of_general_problems) {
     cr_expect_eq(vin_dae_index_check(dae, 0, y, 0, &report), cases[k].status, "%d: %s", k,
                  report.text);
     cr_expect_eq(report.rank, cases[k].rank, "%d: %s", k, report.text);
+    cr_expect(report.dependent < (cases[k].status == VIN_OK ? 0 : 2), "%d", (int)report.dependent);
     vin_dae_destroy(dae);
   }
 }

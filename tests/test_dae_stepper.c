@@ -207,6 +207,51 @@ Test(dae_stepper, budget_zero_can_complete) {
   test_pairs_free(&p);
 }
 
+/* A linear problem, x' = z - 3 x, 0 = 2 z + x - 1, that remembers where it was evaluated last. The
+ * exact Newton matrix needs one correction a step; the seed is seen where the budget ends it at once. */
+static int linear(void *user, double t, const double *y, double *f) {
+  (void)t;
+  f[0] = y[1] - 3 * y[0];
+  f[1] = 2 * y[1] + y[0] - 1;
+  memcpy(user, y, 2 * sizeof *y);
+  return 0;
+}
+static int linear_jacobian(void *user, double t, const double *y, double *values) {
+  (void)user, (void)t, (void)y;
+  values[0] = -3, values[1] = 1, values[2] = 1, values[3] = 2;
+  return 0;
+}
+
+Test(dae_stepper, seeds_and_the_newton_matrix_are_those_of_the_source) {
+  NEEDS_UMFPACK;
+  static const vin_int row[4] = {0, 0, 1, 1}, col[4] = {0, 1, 0, 1};
+  static const double y0[2] = {0.25, 0.375}, y1[2] = {0.1875, 0.40625}; /* 2 z + x = 1 */
+  double last[2];
+  vin_dae_desc desc = vin_dae_desc_default();
+  desc.unknowns = 2, desc.differential = 1, desc.user = last;
+  desc.function = linear, desc.jacobian = linear_jacobian;
+  desc.jacobian_pattern = (vin_triplets){4, row, col};
+  vin_dae *dae = NULL;
+  cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK);
+  vin_stepper *stepper = stepper_of(dae);
+  for (int m = 0; m < 2; m++) {
+    vin_grid_run run = vin_grid_run_default();
+    vin_grid_report report;
+    run.method = (vin_dae_method)m, run.h = 0.125, run.steps = 5, run.y0 = y0, run.y1 = y1;
+    run.derivative_tolerance = run.algebraic_tolerance = 1e-13;
+    run.budget = 0;
+    cr_expect_eq(vin_stepper_run(stepper, &run, NULL, &report), VIN_NOT_CONVERGED);
+    cr_expect_eq(last[0], m ? 0.125 : 0.25);
+    cr_expect_eq(last[1], m ? 0.40625 : 0.375);
+    run.budget = 1;
+    cr_expect_eq(vin_stepper_run(stepper, &run, NULL, &report), VIN_OK, "%s",
+                 vin_stepper_error(stepper));
+    cr_expect_eq(report.counts.correction_solves, 5 - m);
+  }
+  vin_stepper_destroy(stepper);
+  vin_dae_destroy(dae);
+}
+
 /* An autonomous problem: the same bits wherever time begins, with differences too. */
 Test(dae_stepper, a_shift_of_time_changes_nothing) {
   NEEDS_UMFPACK;

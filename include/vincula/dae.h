@@ -119,7 +119,7 @@ VIN_API vin_status vin_dae_check(const vin_dae *dae, double t, const double *y,
 /** Result of vin_dae_index_check(). */
 typedef struct vin_dae_index_report {
   vin_int rank, full; /* numerical rank of the tested matrix, and the rank of index 1 */
-  vin_int dependent;  /* first column of the matrix that depends on others; -1: none */
+  vin_int dependent;  /* an unknown whose column of g_z or f_y depends on others; -1: none known */
   char text[256];     /* the verdict in words, with the name of that unknown */
 } vin_dae_index_report;
 
