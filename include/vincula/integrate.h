@@ -8,17 +8,40 @@
 extern "C" {
 #endif
 
-/** Methods, by name with vin_method_name() / vin_method_from_name(). Orders as measured against
- *  tests/reference, in p and v, with both projections where the method takes one; lambda at the
- *  end of the step has the same order, except in rattle: 1, because its multiplier is that of an
- *  impulse over the last half step (vin_project_acceleration() at the result gives it with order
- *  2). */
+/** Methods, by name with vin_method_name() / vin_method_from_name() (the words in brackets). Orders as
+ *  measured against tests/reference, in p and v, with both projections where the method takes one;
+ *  lambda at the end of the step has the same order, except in rattle: 1, because its multiplier is
+ *  that of an impulse over the last half step (vin_project_acceleration() at the result gives it with
+ *  order 2). */
 typedef enum vin_method {
   VIN_METHOD_RATTLE,  /* [rattle] order 2, symplectic, both constraint levels; M constant */
   VIN_METHOD_TAYLOR2, /* [taylor2] p += h v + h^2/2 v', v += h v'; order 1, in p too, because v is
                          (theory (27)); gains energy */
   VIN_METHOD_EULER,   /* [euler] explicit Euler on (p, v), order 1; gains energy */
-  VIN_METHOD_RK4      /* [rk4] classical Runge-Kutta on the acceleration-level system, order 4 */
+  VIN_METHOD_RK4,     /* [rk4] classical Runge-Kutta on the acceleration-level system, order 4 */
+  /* geometric; M constant */
+  VIN_METHOD_SHAKE,   /* [shake] order 2, lambda too; the positions of rattle, v off the tangent
+                         space by O(h^2); evaluates one step ahead of its result */
+  VIN_METHOD_RATTLE4, /* [rattle4] symmetric composition of 5 rattle steps, order 4, lambda too */
+  VIN_METHOD_RATTLE6, /* [rattle6] the same with 9, order 6 */
+  VIN_METHOD_HBVM,    /* [hbvm] HBVM(k,s): energy and constraints exact; see stages, nodes */
+  VIN_METHOD_LIM,     /* [lim] line-integral method (k,s,r); see stages, nodes, multiplier_terms */
+  /* explicit, on the acceleration-level system */
+  VIN_METHOD_COLLATZ, /* [collatz] explicit midpoint rule, order 2 */
+  VIN_METHOD_DOPRI5,  /* [dopri5] Dormand-Prince 5(4), order 5, with an error estimate */
+  /* implicit, on the reduced (acceleration-level) system, with projection */
+  VIN_METHOD_BACKWARD_EULER, /* [backward-euler] order 1, L-stable */
+  VIN_METHOD_MIDPOINT,       /* [midpoint] implicit midpoint rule, order 2 */
+  VIN_METHOD_TRAPEZOIDAL,    /* [crank-nicolson] order 2 */
+  VIN_METHOD_BDF2,           /* [bdf2] order 2, L-stable, steps of equal length */
+  VIN_METHOD_RADAU5,         /* [radau5] Radau IIA with 3 stages, order 5, L-stable */
+  /* implicit, directly on the constrained equations */
+  VIN_METHOD_EULER3,            /* [index3-euler] implicit Euler on the index-3 equations */
+  VIN_METHOD_GGL,               /* [ggl] the same on the stabilised index-2 form */
+  VIN_METHOD_GENERALIZED_ALPHA, /* [generalized-alpha] order 2, damping chosen by spectral_radius */
+  /* explicit, on independent coordinates */
+  VIN_METHOD_PARTITION_COLLATZ, /* [partition-collatz] order 2 */
+  VIN_METHOD_PARTITION_RK4      /* [partition-rk4] order 4 */
 } vin_method;
 
 VIN_API const char *vin_method_name(vin_method method);
@@ -52,6 +75,13 @@ typedef struct vin_options {
                                 0: takes it as it is (drift studies) */
   vin_projection_options projector; /* metric, redundancy, solver tolerances; its own position and
                                        velocity tolerance are replaced by the two above */
+  /* hbvm (k,s) and lim (k,s,r); 0: chosen, see the guide */
+  int stages;           /* s: degree of the polynomials of a step; default 0: 2 (hbvm), 3 (lim) */
+  int nodes;            /* k >= s: Gauss nodes of the quadrature; default 0: chosen */
+  int multiplier_terms; /* r of lim, odd, <= s; default 0: the largest */
+  int project_output;   /* default 0; 1: v of the result is projected and lambda recomputed, but the
+                           next step goes on from the unprojected v */
+  double spectral_radius; /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 

@@ -6,8 +6,34 @@
 #include "project/project.h"
 #include "vincula/integrate.h"
 
+/* A one-step method: one line in methods.c. */
+typedef struct vini_method {
+  vin_method method;
+  const char *name;
+  unsigned flags;
+  /* Checks its options and allocates what it needs in self->data; NULL: nothing to do. Sets the text of
+   * a failure in self->object. */
+  vin_status (*create)(vin_integrator *self);
+  /* Releases self->data, also a half-made one or NULL. */
+  void (*destroy)(vin_integrator *self);
+  /* `continues`: from is the end of the last step that succeeded and self->valid holds. */
+  vin_status (*step)(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                     bool continues);
+} vini_method;
+
+enum {
+  VINI_METHOD_CONSTANT_MASS = 1 << 0, /* refuses systems that do not declare VIN_MASS_CONSTANT */
+  VINI_METHOD_INCREMENTS = 1 << 1     /* needs the vectors of rattle's increment form */
+};
+
+/* Every vin_method has its line, in order; one that this build lacks has no step. */
+extern const vini_method vini_methods[];
+extern const int vini_method_count;
+
 struct vin_integrator {
   vini_object object;
+  const vini_method *method;
+  void *data; /* the method's own */
   vin_system *system;
   vin_options options;
   vin_projector *projector;
@@ -38,6 +64,14 @@ vin_status vini_rattle_step(vin_integrator *self, const vin_state *from, double 
                             bool continues);
 vin_status vini_explicit_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
                               bool continues);
+vin_status vini_shake_create(vin_integrator *self);
+void vini_shake_destroy(vin_integrator *self);
+vin_status vini_shake_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                           bool continues);
+vin_status vini_composition_create(vin_integrator *self);
+void vini_composition_destroy(vin_integrator *self);
+vin_status vini_composition_step(vin_integrator *self, const vin_state *from, double h,
+                                 vin_state *to, bool continues);
 /* Turns any recoverable failure of the projector into VIN_STEP_FAILED with its text; VIN_RETRY and
  * fatal statuses stay. */
 vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, double h);

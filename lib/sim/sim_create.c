@@ -44,7 +44,7 @@ static vin_status check_tolerance(vini_object *object, const char *name, double 
 static vin_status check_options(vin_sim *sim) {
   vini_object *object = &sim->object;
   const vin_options *o = &sim->options;
-  if ((int)o->method < VIN_METHOD_RATTLE || o->method > VIN_METHOD_RK4)
+  if ((unsigned)o->method >= (unsigned)vini_method_count)
     return vini_fail(object, VIN_ERR_BAD_INPUT, "method %d is unknown", (int)o->method);
   if ((int)o->projection < VIN_PROJECTION_NONE || o->projection > VIN_PROJECTION_BOTH)
     return vini_fail(object, VIN_ERR_BAD_INPUT, "projection %d is unknown", (int)o->projection);

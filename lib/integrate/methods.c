@@ -1,0 +1,34 @@
+/* The table of methods, in the order of vin_method. */
+#include "integrate/integrate.h"
+
+#define MASS VINI_METHOD_CONSTANT_MASS
+#define INCREMENTS VINI_METHOD_INCREMENTS
+
+const vini_method vini_methods[] = {
+    {VIN_METHOD_RATTLE, "rattle", MASS | INCREMENTS, NULL, NULL, vini_rattle_step},
+    {VIN_METHOD_TAYLOR2, "taylor2", 0, NULL, NULL, vini_explicit_step},
+    {VIN_METHOD_EULER, "euler", 0, NULL, NULL, vini_explicit_step},
+    {VIN_METHOD_RK4, "rk4", 0, NULL, NULL, vini_explicit_step},
+    {VIN_METHOD_SHAKE, "shake", MASS | INCREMENTS, vini_shake_create, vini_shake_destroy,
+     vini_shake_step},
+    {VIN_METHOD_RATTLE4, "rattle4", MASS | INCREMENTS, vini_composition_create,
+     vini_composition_destroy, vini_composition_step},
+    {VIN_METHOD_RATTLE6, "rattle6", MASS | INCREMENTS, vini_composition_create,
+     vini_composition_destroy, vini_composition_step},
+    {VIN_METHOD_HBVM, "hbvm", MASS, NULL, NULL, NULL},
+    {VIN_METHOD_LIM, "lim", MASS, NULL, NULL, NULL},
+    {VIN_METHOD_COLLATZ, "collatz", 0, NULL, NULL, NULL},
+    {VIN_METHOD_DOPRI5, "dopri5", 0, NULL, NULL, NULL},
+    {VIN_METHOD_BACKWARD_EULER, "backward-euler", 0, NULL, NULL, NULL},
+    {VIN_METHOD_MIDPOINT, "midpoint", 0, NULL, NULL, NULL},
+    {VIN_METHOD_TRAPEZOIDAL, "crank-nicolson", 0, NULL, NULL, NULL},
+    {VIN_METHOD_BDF2, "bdf2", 0, NULL, NULL, NULL},
+    {VIN_METHOD_RADAU5, "radau5", 0, NULL, NULL, NULL},
+    {VIN_METHOD_EULER3, "index3-euler", 0, NULL, NULL, NULL},
+    {VIN_METHOD_GGL, "ggl", 0, NULL, NULL, NULL},
+    {VIN_METHOD_GENERALIZED_ALPHA, "generalized-alpha", 0, NULL, NULL, NULL},
+    {VIN_METHOD_PARTITION_COLLATZ, "partition-collatz", 0, NULL, NULL, NULL},
+    {VIN_METHOD_PARTITION_RK4, "partition-rk4", 0, NULL, NULL, NULL},
+};
+
+const int vini_method_count = (int)(sizeof vini_methods / sizeof *vini_methods);
