@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,52 @@ Test(dae, differences_that_say_nothing_are_reported) {
   vin_dae *dae = scalar(kink, 0);
   cr_assert_eq(vin_dae_jacobian(dae, 0, &y, &value, &report, NULL, 0), VIN_OK);
   cr_expect_eq(report.dominates, 1, "%g", report.relative_error);
+  vin_dae_destroy(dae);
+}
+
+static void name(void *user, vin_int index, char *text, size_t size) {
+  (void)user;
+  if (index == 0) snprintf(text, size, "pressure");
+}
+static int half_nan(void *user, double t, const double *y, double *f) {
+  (void)user, (void)t;
+  f[0] = fabs(y[0]) - 1e-9, f[1] = NAN;
+  return 0;
+}
+static void log_text(void *user, vin_log_level level, const char *text) {
+  if (level == VIN_LOG_WARNING) strncat(user, text, 300);
+}
+
+/* Names come into texts and the warning, which is given once; those without a name get a number. */
+Test(dae, names_and_the_warning) {
+  static const vin_int zero[1] = {0};
+  char logged[1024] = "", text[256];
+  vin_context context = vin_context_default();
+  context.log = log_text, context.log_user = logged;
+  vin_dae_desc desc = vin_dae_desc_default();
+  desc.unknowns = 1, desc.function = kink, desc.unknown_name = name;
+  desc.jacobian_pattern = (vin_triplets){1, zero, zero};
+  vin_dae *dae = NULL;
+  cr_assert_eq(vin_dae_create(&dae, &context, &desc), VIN_OK);
+  vini_object object = {.context = context, .created = VIN_OK};
+  vini_dae_work work;
+  double y = 0, value;
+  cr_assert_eq(vini_dae_work_create(&work, dae, &object), VIN_OK);
+  for (int k = 0; k < 2; k++) cr_assert_eq(vini_dae_jacobian(&work, 0, &y, NULL, &value), VIN_OK);
+  const char *first = strstr(logged, "equation 0 by pressure");
+  cr_expect(first != NULL && strstr(first + 22, "pressure") == NULL, "%s", logged);
+  vini_dae_work_destroy(&work);
+  cr_expect(vin_dae_in_domain(dae, 0, &y) == 1 && vin_dae_in_domain(NULL, 0, &y) == 0);
+  vin_dae_unknown_name(dae, 0, text, sizeof text);
+  cr_expect_str_eq(text, "pressure");
+  vin_dae_unknown_name(dae, 5, text, sizeof text);
+  cr_expect_str_eq(text, "unknown 5");
+  vin_dae_destroy(dae);
+  desc.unknowns = 2, desc.function = half_nan, desc.equation_name = name;
+  cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK);
+  double two_unknowns[2] = {0, 0}, f[2];
+  cr_expect_eq(vin_dae_function(dae, 0, two_unknowns, f, text, sizeof text), VIN_RETRY);
+  cr_expect(strstr(text, "nan for equation 1") != NULL, "%s", text);
   vin_dae_destroy(dae);
 }
 

@@ -252,6 +252,32 @@ Test(dae_stepper, seeds_and_the_newton_matrix_are_those_of_the_source) {
   vin_dae_destroy(dae);
 }
 
+static int decay(void *user, double t, const double *y, double *f) {
+  (void)user, (void)t;
+  f[0] = -y[0];
+  return 0;
+}
+
+/* An ordinary equation, without algebraic unknowns: X_n = X_0 / (1 + h)^n. */
+Test(dae_stepper, ordinary_equations_are_accepted) {
+  NEEDS_UMFPACK;
+  static const vin_int zero[1] = {0};
+  vin_dae_desc desc = vin_dae_desc_default();
+  desc.unknowns = desc.differential = 1, desc.function = decay;
+  desc.jacobian_pattern = (vin_triplets){1, zero, zero};
+  vin_dae *dae = NULL;
+  cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK);
+  vin_stepper *stepper = stepper_of(dae);
+  vin_grid_run run = vin_grid_run_default();
+  double y0 = 1, y;
+  run.h = 0.25, run.steps = 4, run.y0 = &y0;
+  run.derivative_tolerance = run.algebraic_tolerance = 1e-13;
+  cr_assert_eq(vin_stepper_run(stepper, &run, &y, NULL), VIN_OK, "%s", vin_stepper_error(stepper));
+  cr_expect_float_eq(y, pow(1.25, -4), 1e-13);
+  vin_stepper_destroy(stepper);
+  vin_dae_destroy(dae);
+}
+
 /* An autonomous problem: the same bits wherever time begins, with differences too. */
 Test(dae_stepper, a_shift_of_time_changes_nothing) {
   NEEDS_UMFPACK;
