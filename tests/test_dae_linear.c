@@ -11,9 +11,6 @@
 
 TestSuite(dae_linear);
 
-#define NEEDS_UMFPACK                                                                              \
-  if (!vin_solver_available(VIN_SOLVER_UMFPACK)) return
-
 static int sine(void *user, double t, double *h) {
   (void)user;
   h[0] = sin(t), h[1] = 0;
