@@ -3,6 +3,7 @@
 #define VINCULA_VINCULA_H
 
 #include "vincula/base.h"
+#include "vincula/dae.h"
 #include "vincula/integrate.h"
 #include "vincula/kkt.h"
 #include "vincula/linsys.h"

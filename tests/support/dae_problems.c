@@ -1,0 +1,129 @@
+/* dae_problems - see dae_problems.h. */
+#include "dae_problems.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double shift_of(const test_pairs *p, vin_int i) {
+  return 1 + (double)i / (double)p->pairs;
+}
+
+static int fault(test_pairs *p, int64_t call, int64_t fails, double *out) {
+  if (call != fails) return 0;
+  if (p->code != 99) return p->code;
+  out[0] = NAN;
+  return 0;
+}
+
+static int function(void *user, double t, const double *y, double *f) {
+  test_pairs *p = user;
+  vin_int n = p->pairs;
+  const double *x = y, *z = y + n;
+  double s = p->coupling;
+  for (vin_int i = 0; i < n; i++) {
+    f[i] = -0.5 * x[i] * z[i];
+    f[n + i] = -x[i] * x[i] - pow(x[i], 6);
+    if (!p->singular) f[n + i] += z[i] + z[i] * z[i] * z[i];
+    if (i + 1 < n) {
+      f[i] += s * (z[i + 1] - 1 / (shift_of(p, i + 1) + t));
+      f[n + i] += s * (z[i + 1] - x[i + 1] * x[i + 1]);
+    }
+    if (i > 0) f[n + i] += s * (z[i - 1] - x[i - 1] * x[i - 1]);
+  }
+  return fault(p, ++p->function_calls, p->function_fails, f);
+}
+
+/* Emits the triplets; values NULL: places only. */
+static vin_int walk(test_pairs *p, const double *y, double *values) {
+  vin_int n = p->pairs, k = 0;
+#define PUT(i, j, value)                                                                           \
+  do {                                                                                             \
+    if (values == NULL)                                                                            \
+      p->row[k] = (i), p->col[k] = (j);                                                            \
+    else                                                                                           \
+      values[k] = (value);                                                                         \
+    k++;                                                                                           \
+  } while (0)
+  for (vin_int i = 0; i < n; i++) {
+    double s = p->coupling, x = y ? y[i] : 0, z = y ? y[n + i] : 0;
+    double right = y && i + 1 < n ? y[i + 1] : 0, left = y && i > 0 ? y[i - 1] : 0;
+    PUT(i, i, -0.5 * z);
+    PUT(i, n + i, -0.5 * x);
+    PUT(n + i, i, -2 * x - 6 * pow(x, 5));
+    PUT(n + i, n + i, p->singular ? 0 : 1);
+    PUT(n + i, n + i, p->singular ? 0 : 3 * z * z); /* a second entry at the same place */
+    if (i + 1 < n) {
+      PUT(i, n + i + 1, s);
+      PUT(n + i, n + i + 1, s);
+      PUT(n + i, i + 1, -2 * s * right);
+    }
+    if (i > 0) {
+      PUT(n + i, n + i - 1, s);
+      PUT(n + i, i - 1, -2 * s * left);
+    }
+  }
+#undef PUT
+  return k;
+}
+
+static int jacobian(void *user, double t, const double *y, double *values) {
+  test_pairs *p = user;
+  (void)t;
+  walk(p, y, values);
+  return fault(p, ++p->jacobian_calls, p->jacobian_fails, values);
+}
+
+static int time_derivative(void *user, double t, const double *y, double *f_t) {
+  test_pairs *p = user;
+  (void)y;
+  for (vin_int i = 0; i < 2 * p->pairs; i++) f_t[i] = 0;
+  for (vin_int i = 0; i + 1 < p->pairs; i++) f_t[i] = p->coupling / pow(shift_of(p, i + 1) + t, 2);
+  return 0;
+}
+
+static int in_domain(void *user, double t, const double *y) {
+  const test_pairs *p = user;
+  return y[0] > p->wall && (p->shut == 0 || t <= p->shut);
+}
+
+static void release(void *user) {
+  ((test_pairs *)user)->released++;
+}
+
+vin_dae_desc test_pairs_desc(test_pairs *p, bool with_jacobian) {
+  size_t most = 10 * (size_t)p->pairs;
+  free(p->row);
+  free(p->col);
+  p->row = calloc(most, sizeof *p->row);
+  p->col = calloc(most, sizeof *p->col);
+  if (!p->row || !p->col) abort();
+  p->count = walk(p, NULL, NULL);
+  vin_dae_desc desc = vin_dae_desc_default();
+  desc.unknowns = 2 * p->pairs, desc.differential = p->pairs;
+  desc.function = function;
+  desc.jacobian_pattern = (vin_triplets){.count = p->count, .row = p->row, .col = p->col};
+  if (with_jacobian) desc.jacobian = jacobian, desc.time_derivative = time_derivative;
+  if (p->wall != 0 || p->shut != 0) desc.in_domain = in_domain;
+  desc.user = p, desc.release = release;
+  return desc;
+}
+
+vin_dae *test_pairs_dae(test_pairs *p, bool with_jacobian, const vin_context *context) {
+  vin_dae *dae = NULL;
+  vin_dae_desc desc = test_pairs_desc(p, with_jacobian);
+  (void)vin_dae_create(&dae, context, &desc);
+  return dae;
+}
+
+void test_pairs_free(test_pairs *p) {
+  free(p->row);
+  free(p->col);
+  p->row = p->col = NULL;
+}
+
+void test_pairs_solution(const test_pairs *p, double t, double *y) {
+  for (vin_int i = 0; i < p->pairs; i++) {
+    y[i] = 1 / sqrt(shift_of(p, i) + t);
+    y[p->pairs + i] = 1 / (shift_of(p, i) + t);
+  }
+}
