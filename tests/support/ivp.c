@@ -42,6 +42,7 @@ void ivp_destroy(ivp_problem *p) {
 bool ivp_size(ivp_problem *p, vin_int n) {
   size_t size = (size_t)n;
   p->n = n;
+  p->time_scale = 1;
   p->variable_index = calloc(size, sizeof *p->variable_index);
   p->y0 = calloc(size, sizeof *p->y0);
   p->reference = calloc(size, sizeof *p->reference);

@@ -27,6 +27,7 @@ struct ivp_problem {
   bool *scored;            /* n: counts in the error */
   double accuracy;         /* relative, of the reference as its file states */
   double *typical;         /* n: size of each component, for absolute tolerances */
+  double time_scale;       /* s */
   double breaks[64];       /* times where a derivative of f jumps */
   int break_count;
   /* mechanical problems: callbacks and patterns; positions and velocities are the first entries of

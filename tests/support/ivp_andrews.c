@@ -156,6 +156,7 @@ bool ivp_andrews(ivp_problem *p, const char *directory) {
   if (!ivp_read_row(directory, file, 0, 0, p->n, p->y0)) return false;
   if (!ivp_read_row(directory, file, 0.03, 0, p->n, p->reference)) return false;
   p->t_end = 0.03;
+  p->time_scale = 1e-2;
   p->accuracy = 1e-9;
   for (int i = 0; i < p->n; i++) {
     p->scored[i] = i < 2 * N;

@@ -83,6 +83,7 @@ bool ivp_charge_pump(ivp_problem *p, const char *directory) {
   if (!ivp_size(p, N)) return false;
   p->index = 2;
   p->t_end = 1.2e-6;
+  p->time_scale = 1e-8;
   p->f = f;
   p->jacobian = jacobian;
   p->accuracy = 1e-6;

@@ -171,6 +171,7 @@ bool ivp_crank(ivp_problem *p, const char *directory) {
   vin_system_desc system = ivp_crank_system();
   if (!ivp_mechanical(p, &system, 1)) return false;
   p->t_end = 0.1;
+  p->time_scale = 1e-2;
   p->accuracy = 1e-6;
   for (int i = 0; i < 24; i++) {
     p->y0[i] = start[i];

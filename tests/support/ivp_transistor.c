@@ -51,6 +51,7 @@ bool ivp_transistor(ivp_problem *p, const char *directory) {
   if (!ivp_size(p, N)) return false;
   p->index = 1;
   p->t_end = 0.2;
+  p->time_scale = 1e-2;
   p->f = f;
   p->jacobian = jacobian;
   p->accuracy = 1e-9;

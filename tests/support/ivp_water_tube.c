@@ -43,6 +43,7 @@ bool ivp_water_tube(ivp_problem *p, const char *directory) {
   if (!ivp_size(p, N)) return false;
   p->index = 2;
   p->t_end = 61200;
+  p->time_scale = 3600;
   p->f = f;
   p->accuracy = 1e-6;
   for (int e = 0; e < EDGES; e++) {
