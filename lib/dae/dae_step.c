@@ -7,12 +7,13 @@
 #include <string.h>
 
 /* The shortest step, in roundings of t. */
-static const double least_roundings = 16;
+static const double least_roundings = 16, least_part = 1e-8;
 /* A step that ends this close to the limit, in steps, ends on it. */
 static const double near_limit = 1.1, near_limit_fixed = 1 + 1e-9;
 
-/* Failures of Newton's iteration in a row before a Jacobian is taken ahead. */
-static const int patience = 3;
+/* Failures of Newton's iteration in a row before a Jacobian is taken ahead, and how often it is
+ * for one step. */
+static const int patience = 3, most_ahead = 4;
 
 vin_status vini_dae_integrator_f(vin_dae_integrator *self, double tau, const double *y, double *f) {
   double t = self->t_start + tau;
@@ -47,7 +48,7 @@ typedef struct trouble {
   vini_outcome last;
   int attempts, estimates; /* in this call; those whose error was too large */
   int newton;              /* failures of Newton's iteration in a row */
-  bool ahead;              /* the Jacobian is not that of the present state */
+  int ahead;               /* how often the Jacobian was taken ahead for this step */
   vin_int worst;           /* unknown of the largest share in the last error; -1: none */
   double h_first, h_last, share_first, share_last; /* that unknown's error in tolerances */
 } trouble;
@@ -111,8 +112,11 @@ static vin_status give_up(vin_dae_integrator *self, const trouble *now, double h
       self->t, h, now->worst >= 0 ? name : "none");
 }
 
+/* At t = 0 a small part of the time scale stands for the size of t. */
 static double shortest(const vin_dae_integrator *self) {
-  return least_roundings * DBL_EPSILON * vini_max(fabs(self->t), fabs(self->t_start));
+  double size = vini_max(fabs(self->t), fabs(self->t_start));
+  size = vini_max(size, least_part * self->options.time_scale);
+  return least_roundings * DBL_EPSILON * size;
 }
 
 /* Length of the next attempt; *lands: it ends on the limit. */
@@ -154,21 +158,22 @@ static vin_status accept(vin_dae_integrator *self, double h, bool lands, double 
  * that of the point where Newton's iteration stopped is tried, for the same step. */
 static bool look_ahead(vin_dae_integrator *self, trouble *now, vini_outcome outcome, double h) {
   now->newton = outcome == VINI_OUTCOME_NEWTON ? now->newton + 1 : 0;
-  bool wanted = !now->ahead && now->newton >= patience;
-  if (now->ahead) self->jacobian_known = false; /* back to that of the state */
-  now->ahead = false;
+  bool wanted = now->ahead < most_ahead && now->newton >= patience;
+  if (now->ahead > 0) self->jacobian_known = false; /* back to that of the state */
   if (!wanted || vini_first_nonfinite(self->y_new, self->n) >= 0 ||
-      !vini_dae_inside(self->dae, self->t + h, self->y_new)) {
+      !vini_dae_inside(self->dae, self->t + h, self->y_new) ||
+      vini_iteration_jacobian_at(self, self->tau + h, self->y_new) != VIN_OK) {
+    now->ahead = 0;
     return false;
   }
-  now->ahead = vini_iteration_jacobian_at(self, self->tau + h, self->y_new) == VIN_OK;
-  return now->ahead;
+  now->ahead++;
+  return true;
 }
 
 /* Reacts to an attempt that failed; returns the status to stop with, or VIN_OK to go on. */
 static vin_status failed(vin_dae_integrator *self, trouble *now, vini_outcome outcome, double h) {
   self->stats.failures++;
-  if (outcome == VINI_OUTCOME_NEWTON && !self->jacobian_current && !now->ahead) {
+  if (outcome == VINI_OUTCOME_NEWTON && !self->jacobian_current && now->ahead == 0) {
     self->jacobian_known = false; /* the same step again, with a new Jacobian */
     return VIN_OK;
   }
@@ -211,7 +216,7 @@ static vin_status try_step(vin_dae_integrator *self, double t_limit, trouble *no
   self->h_next = fabs(h) * self->method->reject(self, h);
   self->after_rejection = true;
   if (!self->jacobian_current) self->jacobian_known = false;
-  now->ahead = false;
+  now->ahead = 0;
   return VIN_OK;
 }
 

@@ -12,11 +12,14 @@ static const struct {
 } makers[] = {{"transistor", ivp_transistor}, {"charge-pump", ivp_charge_pump},
               {"water-tube", ivp_water_tube}, {"crank", ivp_crank},
               {"fekete", ivp_fekete},         {"andrews", ivp_andrews},
-              {"caraxis", ivp_caraxis}};
+              {"andrews-2", ivp_andrews_2},   {"andrews-1", ivp_andrews_1},
+              {"caraxis", ivp_caraxis},       {"caraxis-2", ivp_caraxis_2},
+              {"caraxis-1", ivp_caraxis_1}};
 enum { PROBLEMS = sizeof makers / sizeof *makers };
 
 const char *const ivp_names[] = {"transistor", "charge-pump", "water-tube", "crank",
-                                 "fekete",     "andrews",     "caraxis",    NULL};
+                                 "fekete",     "andrews",     "andrews-2",  "andrews-1",
+                                 "caraxis",    "caraxis-2",   "caraxis-1",  NULL};
 
 ivp_problem *ivp_create(const char *name, const char *directory) {
   for (int k = 0; k < PROBLEMS; k++) {

@@ -28,16 +28,21 @@ struct ivp_problem {
   double accuracy;         /* relative, of the reference as its file states */
   double *typical;         /* n: size of each component, for absolute tolerances */
   double time_scale;       /* s */
-  double breaks[64];       /* times where a derivative of f jumps */
+  bool rounded_start;      /* the published start satisfies the equations to 9 digits only */
+  double
+      step; /* s; mechanical problems: a step with which constant-step methods begin to be good */
+  double least_tolerance; /* below which no method succeeds */
+  double breaks[64];      /* times where a derivative of f jumps */
   int break_count;
   /* mechanical problems: callbacks and patterns; positions and velocities are the first entries of
    * y, in this order. positions = 0: none */
   vin_system_desc system;
-  int level; /* of the constraints in f: 0 positions, 1 velocities; see ivp_mechanical.c */
+  int level; /* of the constraints in f: 0 positions, 1 velocities, 2 accelerations */
   double data[8];
 };
 
-/* NULL-terminated. */
+/* NULL-terminated. "andrews" and "caraxis" have index 3; -2 and -1 are their forms of index 2
+ * and 1. */
 extern const char *const ivp_names[];
 
 /* NULL: unknown name, no memory, or no reference file below `directory`, which is tests/reference.
@@ -64,8 +69,8 @@ bool ivp_read_row(const char *directory, const char *file, double t, vin_int fro
                   double *values);
 
 /* Makes f, B and the pattern from p->system: (q, v, w, lambda) with q' = v, v' = w,
- * 0 = f - M w - G' lambda, 0 = Phi or 0 = G v + Phi_t; without w where M is constant:
- * M v' = f - G' lambda. Sets the indices; start values are left to the caller. */
+ * 0 = f - M w - G' lambda, and 0 = Phi (level 0), G v + Phi_t (1) or G w + a (2): index 3, 2, 1;
+ * without w where M is constant and the level is not 2: M v' = f - G' lambda. Sets the indices; start values are left to the caller. */
 bool ivp_mechanical(ivp_problem *p, const vin_system_desc *system, int level);
 
 /* The systems alone. */
@@ -79,6 +84,10 @@ bool ivp_water_tube(ivp_problem *p, const char *directory);
 bool ivp_crank(ivp_problem *p, const char *directory);
 bool ivp_fekete(ivp_problem *p, const char *directory);
 bool ivp_andrews(ivp_problem *p, const char *directory);
+bool ivp_andrews_2(ivp_problem *p, const char *directory);
+bool ivp_andrews_1(ivp_problem *p, const char *directory);
 bool ivp_caraxis(ivp_problem *p, const char *directory);
+bool ivp_caraxis_2(ivp_problem *p, const char *directory);
+bool ivp_caraxis_1(ivp_problem *p, const char *directory);
 
 #endif

@@ -149,13 +149,14 @@ vin_system_desc ivp_andrews_system(void) {
   return desc;
 }
 
-bool ivp_andrews(ivp_problem *p, const char *directory) {
+static bool make(ivp_problem *p, const char *directory, int level) {
   static const char file[] = "ivp/andrews.csv";
   vin_system_desc system = ivp_andrews_system();
-  if (!ivp_mechanical(p, &system, 0)) return false;
+  if (!ivp_mechanical(p, &system, level)) return false;
   if (!ivp_read_row(directory, file, 0, 0, p->n, p->y0)) return false;
   if (!ivp_read_row(directory, file, 0.03, 0, p->n, p->reference)) return false;
   p->t_end = 0.03;
+  p->step = 1e-5;
   p->time_scale = 1e-2;
   p->accuracy = 1e-9;
   for (int i = 0; i < p->n; i++) {
@@ -163,4 +164,16 @@ bool ivp_andrews(ivp_problem *p, const char *directory) {
     p->typical[i] = i < N ? 1 : i < 2 * N ? 1e2 : i < 3 * N ? 1e5 : 1e2;
   }
   return true;
+}
+
+bool ivp_andrews(ivp_problem *p, const char *directory) {
+  return make(p, directory, 0);
+}
+
+bool ivp_andrews_2(ivp_problem *p, const char *directory) {
+  return make(p, directory, 1);
+}
+
+bool ivp_andrews_1(ivp_problem *p, const char *directory) {
+  return make(p, directory, 2);
 }

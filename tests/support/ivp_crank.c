@@ -171,8 +171,10 @@ bool ivp_crank(ivp_problem *p, const char *directory) {
   vin_system_desc system = ivp_crank_system();
   if (!ivp_mechanical(p, &system, 1)) return false;
   p->t_end = 0.1;
+  p->step = 1e-5;
   p->time_scale = 1e-2;
   p->accuracy = 1e-6;
+  p->rounded_start = true;
   for (int i = 0; i < 24; i++) {
     p->y0[i] = start[i];
     p->scored[i] = i < N;

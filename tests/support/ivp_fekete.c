@@ -174,6 +174,7 @@ bool ivp_fekete(ivp_problem *p, const char *directory) {
   if (!ivp_size(p, SIZE)) return false;
   p->index = 2;
   p->t_end = 1000;
+  p->step = 0.1;
   p->f = f;
   p->jacobian = jacobian;
   p->accuracy = 1e-9;

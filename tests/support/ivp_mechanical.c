@@ -7,7 +7,7 @@
 enum { MAX_N = 64, MAX_PATTERN = 400 };
 
 static bool has_w(const ivp_problem *p) {
-  return !(p->system.flags & VIN_MASS_CONSTANT);
+  return p->level == 2 || !(p->system.flags & VIN_MASS_CONSTANT);
 }
 
 /* r := f - G' lambda - M w, with M w only where w is among the unknowns */
@@ -43,9 +43,11 @@ static int f(void *user, double t, const double *y, double *r) {
   if (status != 0) return status;
   if (p->level == 0) return s->constraint(s->user, t, q, constraint);
   memset(constraint, 0, (size_t)m * sizeof *constraint);
-  if (s->constraint_rate) status = s->constraint_rate(s->user, t, q, constraint);
+  const double *moved = p->level == 1 ? v : w; /* G v + Phi_t, or G w + a */
+  if (p->level == 2) status = s->curvature(s->user, t, q, v, constraint);
+  if (p->level == 1 && s->constraint_rate) status = s->constraint_rate(s->user, t, q, constraint);
   for (vin_int k = 0; k < s->jacobian_pattern.count; k++) {
-    constraint[s->jacobian_pattern.row[k]] += jacobian[k] * v[s->jacobian_pattern.col[k]];
+    constraint[s->jacobian_pattern.row[k]] += jacobian[k] * moved[s->jacobian_pattern.col[k]];
   }
   return status;
 }
@@ -69,7 +71,8 @@ static void patterns(ivp_problem *p) {
     vin_int c = blocks * n + s->jacobian_pattern.row[k], j = s->jacobian_pattern.col[k];
     ivp_depends(p, dynamic + j, c);
     ivp_depends(p, c, j);
-    if (p->level == 1) ivp_depends(p, c, n + j);
+    if (p->level > 0) ivp_depends(p, c, n + j);
+    if (p->level == 2) ivp_depends(p, c, 2 * n + j);
   }
 }
 
@@ -99,7 +102,8 @@ bool ivp_mechanical(ivp_problem *p, const vin_system_desc *system, int level) {
   if (blocks == 2) constant_mass(p);
   patterns(p);
   for (vin_int i = n; i < size; i++) {
-    p->variable_index[i] = (i < 2 * n ? 2 : 3) - level;
+    vin_int index = (i < 2 * n ? 2 : 3) - level;
+    p->variable_index[i] = index > 1 ? index : 1;
   }
   return true;
 }

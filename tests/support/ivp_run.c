@@ -48,6 +48,32 @@ static vin_status fail(ivp_result *r, vin_status status, const char *text) {
   return status;
 }
 
+/* y := start values. Rounded ones of a mechanical problem are moved onto the constraints: positions,
+ * velocities, then accelerations and multipliers, for y = (p, v, w, lambda). */
+static vin_status start_values(const ivp_problem *p, double *y, ivp_result *r) {
+  memcpy(y, p->y0, (size_t)p->n * sizeof *y);
+  if (!p->rounded_start) return VIN_OK;
+  vin_int n = p->system.positions;
+  vin_system *system = NULL;
+  vin_sim *sim = NULL;
+  vin_options options = vin_options_default();
+  options.method = VIN_METHOD_RK4;
+  vin_status status = vin_system_create(&system, NULL, &p->system);
+  if (status == VIN_OK) {
+    status = vin_sim_create_from_system(&sim, NULL, system, p->y0, p->y0 + n, &options);
+  }
+  if (status == VIN_OK) status = vin_sim_accelerations(sim, y + 2 * n, y + 3 * n);
+  if (status == VIN_OK) {
+    memcpy(y, vin_sim_state(sim).p, (size_t)n * sizeof *y);
+    memcpy(y + n, vin_sim_state(sim).v, (size_t)n * sizeof *y);
+  } else {
+    fail(r, status, sim ? vin_sim_error(sim) : vin_system_error(system));
+  }
+  vin_sim_destroy(sim);
+  vin_system_destroy(system);
+  return status;
+}
+
 /* From start to end, beginning anew at each break; y (n) is the end. watch: residuals are looked at
  * after each step, which takes time. */
 static vin_status integrate(const ivp_problem *p, vin_dae_integrator *integrator, bool watch,
@@ -82,10 +108,9 @@ static void run_once(const ivp_problem *p, const vin_dae_options *options, bool 
   }
   status = vin_dae_integrator_create(&integrator, NULL, dae, options);
   vin_dae_destroy(dae);
-  memcpy(y, p->y0, (size_t)p->n * sizeof *y);
   if (status != VIN_OK) {
     fail(r, status, vin_dae_integrator_error(integrator));
-  } else {
+  } else if (start_values(p, y, r) == VIN_OK) {
     integrate(p, integrator, watch, y, scratch, r);
   }
   r->stats = vin_dae_integrator_get_stats(integrator);
@@ -107,7 +132,7 @@ ivp_result ivp_run_dae(const ivp_problem *p, vin_dae_method method, double toler
     options.relative_tolerance = tolerance;
     options.absolute_tolerances = absolute;
     options.time_scale = p->time_scale;
-    options.check_start = p->break_count == 0;
+    options.check_start = p->break_count == 0; /* what jumps at a break is found by the step */
     run_once(p, &options, false, end, scratch, &r);
     double wall = r.wall_s;
     if (r.status == VIN_OK) run_once(p, &options, true, end, scratch, &r);
