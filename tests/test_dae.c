@@ -184,6 +184,32 @@ Test(dae, time_derivative_by_difference) {
   }
 }
 
+static int late(void *user, double t, const double *y, double *f) {
+  (void)user, (void)y;
+  if (t < 1) return 1;
+  f[0] = t * t;
+  return 0;
+}
+static int early(void *user, double t, const double *y, double *f) {
+  (void)user, (void)y;
+  if (t > 1) return 1;
+  f[0] = t * t;
+  return 0;
+}
+
+/* One-sided, 2 plus or minus 6e-6, where f begins or ends. */
+Test(dae, time_derivative_at_the_end_of_time) {
+  int (*const functions[2])(void *, double, const double *, double *) = {late, early};
+  for (int k = 0; k < 2; k++) {
+    vin_dae *dae = scalar(functions[k], 0);
+    double y = 0, f_t = 0;
+    cr_assert_eq(vin_dae_time_derivative(dae, 1, &y, 1, &f_t, NULL, 0), VIN_OK);
+    cr_expect_float_eq(f_t, k ? 2 - 6e-6 : 2 + 6e-6, 1e-7, "%.9g", f_t);
+    cr_expect_eq(vin_dae_time_derivative(dae, k ? 3 : -3, &y, 1, &f_t, NULL, 0), VIN_RETRY);
+    vin_dae_destroy(dae);
+  }
+}
+
 /* ---- failures --------------------------------------------------------------------------------- */
 
 Test(dae, callback_failures_and_nan_are_named) {

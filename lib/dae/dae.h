@@ -57,4 +57,7 @@ bool vini_dae_inside(const vin_dae *dae, double t, const double *y);
 vin_status vini_dae_finite(const vin_dae *dae, vini_object *object, const char *what,
                            const double *y);
 
+/* VIN_ERR_BAD_INPUT unless h > 0, steps >= least, and times near the grid t0 + k h can resolve h. */
+vin_status vini_dae_grid(vini_object *object, double t0, double h, vin_int steps, vin_int least);
+
 #endif

@@ -48,6 +48,19 @@ vin_status vini_dae_finite(const vin_dae *dae, vini_object *object, const char *
   return vini_fail(object, VIN_ERR_BAD_INPUT, "%s: %s is %g", what, name, y[bad]);
 }
 
+vin_status vini_dae_grid(vini_object *object, double t0, double h, vin_int steps, vin_int least) {
+  const double least_roundings = 16; /* of the time in a step: its length is right to 6 % */
+  double end = t0 + steps * h;
+  if (!(h > 0) || steps < least || !isfinite(t0) || !isfinite(end))
+    return vini_fail(object, VIN_ERR_BAD_INPUT,
+                     "%d steps of %g from t = %g: h must be > 0, and steps at least %d", (int)steps,
+                     h, t0, (int)least);
+  double rounding = DBL_EPSILON * vini_max(fabs(t0), fabs(end));
+  if (h >= least_roundings * rounding) return VIN_OK;
+  return vini_fail(object, VIN_ERR_BAD_INPUT,
+                   "h = %g is too small: times near %g are rounded to %.1e", h, end, rounding);
+}
+
 vin_status vini_dae_work_create(vini_dae_work *work, const vin_dae *dae, vini_object *object) {
   *work = (vini_dae_work){.dae = dae, .object = object};
   if (dae->desc.jacobian != NULL) return VIN_OK;
@@ -151,7 +164,8 @@ vin_status vini_dae_jacobian(vini_dae_work *work, double t, const double *y, con
 }
 
 /* The part of the step has the cube root of f's error, as for central differences of y; but it is
- * long enough that t + part differs from t by seven digits of it. */
+ * long enough that t + part differs from t by seven digits of it. Where f does not exist on one side
+ * of t, as at a start, the difference is that of the other side, of first order. */
 vin_status vini_dae_time_derivative(vini_dae_work *work, double t, const double *y, double step,
                                     double *f_t, double *scratch) {
   const vin_dae_desc *desc = &work->dae->desc;
@@ -164,10 +178,14 @@ vin_status vini_dae_time_derivative(vini_dae_work *work, double t, const double 
   double part = cbrt(vini_max(desc->noise, DBL_EPSILON)) * step;
   part = vini_max(part, digits * DBL_EPSILON * fabs(t));
   volatile double before = t - part, after = t + part; /* as they are stored */
-  VINI_TRY(vini_dae_function(work, before, y, scratch));
-  VINI_TRY(vini_dae_function(work, after, y, f_t));
-  double width = after - before;
-  for (vin_int i = 0; i < work->dae->n; i++) f_t[i] = (f_t[i] - scratch[i]) / width;
+  double from = before, to = after;
+  vin_status low = vini_dae_function(work, from, y, scratch);
+  if (low < 0) return low;
+  vin_status high = vini_dae_function(work, to, y, f_t);
+  if (high < 0 || (low != VIN_OK && high != VIN_OK)) return high;
+  if (low != VIN_OK) VINI_TRY(vini_dae_function(work, from = t, y, scratch));
+  if (high != VIN_OK) VINI_TRY(vini_dae_function(work, to = t, y, f_t));
+  for (vin_int i = 0; i < work->dae->n; i++) f_t[i] = (f_t[i] - scratch[i]) / (to - from);
   return VIN_OK;
 }
 

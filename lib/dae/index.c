@@ -139,7 +139,7 @@ static vin_status verdict(const ranker *r, double t, vin_dae_index_report *repor
   }
   vin_dae_unknown_name(r->dae, report->dependent, name, sizeof name);
   return vini_fail_text(text, size, VIN_SINGULAR,
-                        "the index is higher than 1: %s has rank %d instead of %d at t = %g; the "
+                        "the index is not 1: %s has rank %d instead of %d at t = %g; the "
                         "column of %s depends on others",
                         matrix, (int)report->rank, (int)report->full, t, name);
 }

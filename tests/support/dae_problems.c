@@ -127,3 +127,73 @@ void test_pairs_solution(const test_pairs *p, double t, double *y) {
     y[p->pairs + i] = 1 / (shift_of(p, i) + t);
   }
 }
+
+static double column_dot(vin_int n, const double *a, vin_int p, vin_int q) {
+  double sum = 0;
+  for (vin_int i = 0; i < n; i++) sum += a[i + p * n] * a[i + q * n];
+  return sum;
+}
+
+/* Turns columns p and q until they are orthogonal; false: they were. */
+static bool rotate(vin_int n, double *a, vin_int p, vin_int q) {
+  double pp = column_dot(n, a, p, p), qq = column_dot(n, a, q, q), pq = column_dot(n, a, p, q);
+  if (fabs(pq) <= 1e-15 * sqrt(pp * qq)) return false;
+  double zeta = (qq - pp) / (2 * pq);
+  double t = (zeta >= 0 ? 1 : -1) / (fabs(zeta) + sqrt(1 + zeta * zeta));
+  double c = 1 / sqrt(1 + t * t), s = c * t;
+  for (vin_int i = 0; i < n; i++) {
+    double x = a[i + p * n], y = a[i + q * n];
+    a[i + p * n] = c * x - s * y;
+    a[i + q * n] = s * x + c * y;
+  }
+  return true;
+}
+
+void test_singular_values(vin_int n, double *a, double *sigma) {
+  bool moved = true;
+  for (int sweep = 0; sweep < 60 && moved; sweep++) {
+    moved = false;
+    for (vin_int p = 0; p < n; p++)
+      for (vin_int q = p + 1; q < n; q++) moved = rotate(n, a, p, q) || moved;
+  }
+  for (vin_int j = 0; j < n; j++) sigma[j] = sqrt(column_dot(n, a, j, j));
+}
+
+double test_order(double coarse, double fine) {
+  return log2(coarse / fine);
+}
+
+static int pol_function(void *user, double t, const double *y, double *f) {
+  const double *data = user, x = y[0], v = y[1], z = y[2], w = y[3];
+  (void)t;
+  f[0] = v;
+  f[1] = data[0] * (1 - x * x) * v - x;
+  f[2] = w;
+  f[3] = x * v - z * w + (x * x - z * z + 5) / (2 * data[1]);
+  return 0;
+}
+
+static int pol_jacobian(void *user, double t, const double *y, double *values) {
+  const double *data = user, x = y[0], v = y[1], z = y[2], w = y[3];
+  (void)t;
+  values[0] = 1;
+  values[1] = -2 * data[0] * x * v - 1;
+  values[2] = data[0] * (1 - x * x);
+  values[3] = 1;
+  values[4] = v + x / data[1];
+  values[5] = x;
+  values[6] = -w - z / data[1];
+  values[7] = -z;
+  return 0;
+}
+
+vin_dae *test_van_der_pol(double data[2]) {
+  static const vin_int row[] = {0, 1, 1, 2, 3, 3, 3, 3}, col[] = {1, 0, 1, 3, 0, 1, 2, 3};
+  vin_dae_desc desc = vin_dae_desc_default();
+  desc.unknowns = 4, desc.differential = 3;
+  desc.function = pol_function, desc.jacobian = pol_jacobian, desc.user = data;
+  desc.jacobian_pattern = (vin_triplets){.count = 8, .row = row, .col = col};
+  vin_dae *dae = NULL;
+  (void)vin_dae_create(&dae, NULL, &desc);
+  return dae;
+}

@@ -35,4 +35,16 @@ vin_dae *test_pairs_dae(test_pairs *p, bool with_jacobian, const vin_context *co
 void test_pairs_free(test_pairs *p);
 void test_pairs_solution(const test_pairs *p, double t, double *y);
 
+/* Singular values of a (n x n, column-major, destroyed), in no order: one-sided Jacobi rotations. */
+void test_singular_values(vin_int n, double *a, double *sigma);
+
+/* log2 of the ratio of two errors: the observed order when the second has half the step. */
+double test_order(double coarse, double fine);
+
+/* Van der Pol's oscillator in the form of index 1 with a stabilised constraint V = x^2 - z^2 + 5
+ * (E. Bertolazzi, Numerical Methods for DAEs, 8.11): unknowns x, y, z, and w = z',
+ *   x' = y,  y' = mu (1 - x^2) y - x,  z' = w,  0 = x y - z w + V / (2 tau),
+ * so that V' = -V / tau. data: {mu, tau}, which must live as long as the problem. */
+vin_dae *test_van_der_pol(double data[2]);
+
 #endif
