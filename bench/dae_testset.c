@@ -28,7 +28,7 @@ static const char notes[] =
 typedef struct method {
   const char *name;
   bool dae;
-  vin_dae_method dae_method;
+  vin_dae_integrator_method dae_method;
   vin_method method;
 } method;
 
@@ -42,9 +42,10 @@ typedef struct settings {
 static int find_methods(method *methods) {
   int count = 0;
   for (int k = 0; count < MAX_METHODS; k++) {
-    const char *name = vin_dae_method_name((vin_dae_method)k);
+    const char *name = vin_dae_integrator_method_name((vin_dae_integrator_method)k);
     if (strcmp(name, "unknown") == 0) break;
-    methods[count] = (method){.name = name, .dae = true, .dae_method = (vin_dae_method)k};
+    methods[count] =
+        (method){.name = name, .dae = true, .dae_method = (vin_dae_integrator_method)k};
     count++;
   }
   for (int k = 0; count < MAX_METHODS; k++) {

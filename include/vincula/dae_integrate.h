@@ -9,22 +9,23 @@
 extern "C" {
 #endif
 
-/** Methods, by name with vin_dae_method_name() / vin_dae_method_from_name(). Both are stiffly
+/** Methods, by name with vin_dae_integrator_method_name() / vin_dae_integrator_method_from_name(). Both are stiffly
  *  accurate: equations without derivative hold at the end of each step. */
-typedef enum vin_dae_method {
+typedef enum vin_dae_integrator_method {
   VIN_DAE_RADAU, /* [radau] Radau IIA with 3 stages: order 5, L-stable; index 1, 2, 3 (Hairer, Wanner:
                     Solving Ordinary Differential Equations II, IV.8, VII.4; theory (R1)-(R8)) */
   VIN_DAE_BDF    /* [bdf] backward differentiation of order 1 to 5 in backward differences, steps
                     kept while they are good; index 1 and 2 (theory (R9)-(R12)) */
-} vin_dae_method;
+} vin_dae_integrator_method;
 
-VIN_API const char *vin_dae_method_name(vin_dae_method method);
+VIN_API const char *vin_dae_integrator_method_name(vin_dae_integrator_method method);
 /** VIN_ERR_BAD_INPUT for an unknown word; *method is then VIN_DAE_RADAU. */
-VIN_API vin_status vin_dae_method_from_name(vin_dae_method *method, const char *name);
+VIN_API vin_status vin_dae_integrator_method_from_name(vin_dae_integrator_method *method,
+                                                       const char *name);
 
-typedef struct vin_dae_options {
-  size_t struct_size;    /* sizeof(vin_dae_options) */
-  vin_dae_method method; /* default VIN_DAE_RADAU */
+typedef struct vin_dae_integrator_options {
+  size_t struct_size;               /* sizeof(vin_dae_integrator_options) */
+  vin_dae_integrator_method method; /* default VIN_DAE_RADAU */
   /* An error e_i counts as |e_i| / (absolute + relative |y_i|), unknowns of index k times
    * min(1, h / time_scale)^(k-1); a step is accepted when the mean square is at most 1. */
   double relative_tolerance;         /* default 1e-6; 1e-14 or more, below 1 */
@@ -43,10 +44,10 @@ typedef struct vin_dae_options {
   int max_order;           /* default 5, 1..5; bdf only */
   int check_start; /* default 1: start() refuses values that do not satisfy the equations; 0: takes
                              them as they are */
-} vin_dae_options;
-VIN_API vin_dae_options vin_dae_options_default(void);
+} vin_dae_integrator_options;
+VIN_API vin_dae_integrator_options vin_dae_integrator_options_default(void);
 
-typedef struct vin_dae_stats {
+typedef struct vin_dae_integrator_stats {
   int64_t steps;    /* accepted */
   int64_t rejected; /* attempts whose error estimate was too large */
   int64_t failures; /* attempts in which Newton's iteration, a callback or a factorisation failed */
@@ -54,7 +55,7 @@ typedef struct vin_dae_stats {
   int64_t differences; /* evaluations of f inside difference Jacobians */
   int64_t jacobians;
   int64_t symbolic, numeric, solves; /* real systems of n, for radau also of 2 n unknowns */
-} vin_dae_stats;
+} vin_dae_integrator_stats;
 
 typedef struct vin_dae_integrator vin_dae_integrator;
 
@@ -63,11 +64,12 @@ typedef struct vin_dae_integrator vin_dae_integrator;
  *  the option; VIN_ERR_UNSUPPORTED: no solver for general matrices in this build. */
 VIN_API vin_status vin_dae_integrator_create(vin_dae_integrator **integrator,
                                              const vin_context *context, vin_dae *dae,
-                                             const vin_dae_options *options);
+                                             const vin_dae_integrator_options *options);
 VIN_API void vin_dae_integrator_destroy(vin_dae_integrator *integrator);
 VIN_API const char *vin_dae_integrator_error(const vin_dae_integrator *integrator);
 
-/** Sets the state; also to begin anew after a jump. y (n) is copied. VIN_ERR_BAD_INPUT: a value is
+/** Sets the state; also to begin anew after a jump. y (n) is copied. On failure there is no state.
+ *  VIN_ERR_BAD_INPUT: a value is
  *  not finite, outside of the domain, or, with check_start, y does not satisfy the equations without
  *  derivatives or the constraints hidden in them: the text names the unknown that would have to move
  *  most (found by two implicit steps of length towards 0; unknowns of the highest index, when that is
@@ -85,22 +87,22 @@ VIN_API vin_status vin_dae_integrator_step(vin_dae_integrator *integrator, doubl
 VIN_API vin_status vin_dae_integrator_run(vin_dae_integrator *integrator, double t_end);
 
 /** The present state; y (n) belongs to the integrator and changes with the next step. */
-typedef struct vin_dae_state_view {
+typedef struct vin_dae_integrator_view {
   double t;
   vin_int n;
   const double *y;
   double step;      /* that the last step had, signed, s; 0: none yet */
   double next_step; /* that the next one will try */
   int order;        /* of the last step */
-} vin_dae_state_view;
-VIN_API vin_dae_state_view vin_dae_integrator_state(const vin_dae_integrator *integrator);
+} vin_dae_integrator_view;
+VIN_API vin_dae_integrator_view vin_dae_integrator_state(const vin_dae_integrator *integrator);
 
 /** y (n) at a time within the last step, by the polynomial of the method: continuous, of order 3
  *  (radau) or that of the step (bdf). VIN_ERR_BAD_INPUT outside, VIN_ERR_BAD_STATE before a step. */
 VIN_API vin_status vin_dae_integrator_interpolate(vin_dae_integrator *integrator, double t,
                                                   double *y);
 
-VIN_API vin_dae_stats vin_dae_integrator_get_stats(const vin_dae_integrator *integrator);
+VIN_API vin_dae_integrator_stats vin_dae_integrator_get_stats(const vin_dae_integrator *integrator);
 
 #ifdef __cplusplus
 }

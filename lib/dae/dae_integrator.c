@@ -8,34 +8,35 @@
 static const vini_dae_method *const methods[] = {&vini_radau_method, &vini_bdf_method};
 enum { METHODS = sizeof methods / sizeof *methods };
 
-const char *vin_dae_method_name(vin_dae_method method) {
+const char *vin_dae_integrator_method_name(vin_dae_integrator_method method) {
   return (unsigned)method < METHODS ? methods[method]->name : "unknown";
 }
 
-vin_status vin_dae_method_from_name(vin_dae_method *method, const char *name) {
+vin_status vin_dae_integrator_method_from_name(vin_dae_integrator_method *method,
+                                               const char *name) {
   if (method == NULL) return VIN_ERR_BAD_INPUT;
   *method = VIN_DAE_RADAU;
   for (int k = 0; name != NULL && k < METHODS; k++) {
     if (strcmp(methods[k]->name, name) != 0) continue;
-    *method = (vin_dae_method)k;
+    *method = (vin_dae_integrator_method)k;
     return VIN_OK;
   }
   return VIN_ERR_BAD_INPUT;
 }
 
-vin_dae_options vin_dae_options_default(void) {
-  return (vin_dae_options){.struct_size = sizeof(vin_dae_options),
-                           .method = VIN_DAE_RADAU,
-                           .relative_tolerance = 1e-6,
-                           .absolute_tolerance = 1e-6,
-                           .time_scale = 1,
-                           .max_steps = 1000000,
-                           .max_order = VINI_BDF_ORDERS,
-                           .check_start = 1};
+vin_dae_integrator_options vin_dae_integrator_options_default(void) {
+  return (vin_dae_integrator_options){.struct_size = sizeof(vin_dae_integrator_options),
+                                      .method = VIN_DAE_RADAU,
+                                      .relative_tolerance = 1e-6,
+                                      .absolute_tolerance = 1e-6,
+                                      .time_scale = 1,
+                                      .max_steps = 1000000,
+                                      .max_order = VINI_BDF_ORDERS,
+                                      .check_start = 1};
 }
 
 static vin_status check_lengths(vin_dae_integrator *self) {
-  const vin_dae_options *o = &self->options;
+  const vin_dae_integrator_options *o = &self->options;
   const struct {
     const char *name;
     double value;
@@ -52,10 +53,11 @@ static vin_status check_lengths(vin_dae_integrator *self) {
 }
 
 static vin_status check_options(vin_dae_integrator *self) {
-  vin_dae_options *o = &self->options;
+  vin_dae_integrator_options *o = &self->options;
   vini_object *object = &self->object;
   if ((unsigned)o->method >= METHODS) {
-    return vini_fail(object, VIN_ERR_BAD_INPUT, "method is %d, no vin_dae_method", (int)o->method);
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "method is %d, no vin_dae_integrator_method",
+                     (int)o->method);
   }
   self->method = methods[o->method];
   VINI_TRY(check_lengths(self));
@@ -86,7 +88,7 @@ static double tolerance_used(const vin_dae_integrator *self, double relative) {
 }
 
 static vin_status set_tolerances(vin_dae_integrator *self) {
-  const vin_dae_options *o = &self->options;
+  const vin_dae_integrator_options *o = &self->options;
   double strictest = 1;
   for (vin_int i = 0; i < self->n; i++) {
     double relative = o->relative_tolerances ? o->relative_tolerances[i] : o->relative_tolerance;
@@ -174,16 +176,17 @@ static vin_status build(vin_dae_integrator *self) {
 }
 
 vin_status vin_dae_integrator_create(vin_dae_integrator **integrator, const vin_context *context,
-                                     vin_dae *dae, const vin_dae_options *options) {
+                                     vin_dae *dae, const vin_dae_integrator_options *options) {
   VINI_TRY(vini_object_begin((void **)integrator, context, sizeof **integrator));
   vin_dae_integrator *self = *integrator;
   vin_status status;
-  self->options = vin_dae_options_default();
+  self->options = vin_dae_integrator_options_default();
   if (dae == NULL || dae->object.created != VIN_OK) {
     status = vini_fail(&self->object, VIN_ERR_BAD_INPUT, "the dae is NULL or was not created");
   } else if (options != NULL && !vini_options_copy(&self->options, sizeof self->options, options)) {
-    status = vini_fail(&self->object, VIN_ERR_BAD_INPUT,
-                       "struct_size of the options is wrong: start from vin_dae_options_default()");
+    status = vini_fail(
+        &self->object, VIN_ERR_BAD_INPUT,
+        "struct_size of the options is wrong: start from vin_dae_integrator_options_default()");
   } else {
     self->dae = vin_dae_retain(dae);
     status = build(self);
@@ -217,12 +220,12 @@ static void reset(vin_dae_integrator *self, double t, const double *y) {
   self->rejections = 0;
   self->jacobian_known = self->jacobian_current = false;
   self->f0_known = false;
-  self->started = false;
 }
 
 vin_status vin_dae_integrator_start(vin_dae_integrator *integrator, double t, const double *y) {
   VINI_TRY(vini_ready(integrator == NULL ? NULL : &integrator->object));
   vin_dae_integrator *self = integrator;
+  self->started = false;
   if (y == NULL || !isfinite(t)) {
     return vini_fail(&self->object, VIN_ERR_BAD_INPUT, "start: %s",
                      y == NULL ? "y is NULL" : "the time is not finite");
@@ -241,14 +244,14 @@ vin_status vin_dae_integrator_start(vin_dae_integrator *integrator, double t, co
   return VIN_OK;
 }
 
-vin_dae_state_view vin_dae_integrator_state(const vin_dae_integrator *integrator) {
-  if (integrator == NULL || !integrator->started) return (vin_dae_state_view){.t = NAN};
-  return (vin_dae_state_view){.t = integrator->t,
-                              .n = integrator->n,
-                              .y = integrator->y,
-                              .step = integrator->h_last,
-                              .next_step = integrator->h_next,
-                              .order = integrator->order};
+vin_dae_integrator_view vin_dae_integrator_state(const vin_dae_integrator *integrator) {
+  if (integrator == NULL || !integrator->started) return (vin_dae_integrator_view){.t = NAN};
+  return (vin_dae_integrator_view){.t = integrator->t,
+                                   .n = integrator->n,
+                                   .y = integrator->y,
+                                   .step = integrator->h_last,
+                                   .next_step = integrator->h_next,
+                                   .order = integrator->order};
 }
 
 vin_status vin_dae_integrator_interpolate(vin_dae_integrator *integrator, double t, double *y) {
@@ -269,9 +272,9 @@ vin_status vin_dae_integrator_interpolate(vin_dae_integrator *integrator, double
   return VIN_OK;
 }
 
-vin_dae_stats vin_dae_integrator_get_stats(const vin_dae_integrator *self) {
-  if (self == NULL || self->object.created != VIN_OK) return (vin_dae_stats){0};
-  vin_dae_stats stats = self->stats;
+vin_dae_integrator_stats vin_dae_integrator_get_stats(const vin_dae_integrator *self) {
+  if (self == NULL || self->object.created != VIN_OK) return (vin_dae_integrator_stats){0};
+  vin_dae_integrator_stats stats = self->stats;
   const vin_linsys *linsys[2] = {self->real, self->pair};
   stats.residuals = self->work.function_count;
   stats.differences = self->work.difference_count;

@@ -46,7 +46,7 @@ struct vin_dae_integrator {
   vini_object object;
   vin_dae *dae;
   vini_dae_work work;
-  vin_dae_options options;
+  vin_dae_integrator_options options;
   const vini_dae_method *method;
   vin_int n;
   vin_int *index;              /* n */
@@ -99,7 +99,7 @@ struct vin_dae_integrator {
   double h_history;
   int k; /* order */
   int equal_steps;
-  vin_dae_stats stats;
+  vin_dae_integrator_stats stats;
 };
 
 /* f at t_start + tau; outside of the domain: VIN_RETRY. */

@@ -11,6 +11,8 @@ static const double trial_step = 1e-7, shorter = 0.1;
 static const double allowed = 10;
 /* First step: it moves y by this part of its size. */
 static const double first_move = 0.01;
+/* Either is at least so many roundings of t. */
+static const double least_roundings = 16;
 
 /* x := (B/h - J)^-1 f(t + h, y), the first Newton correction of an implicit Euler step: theory (R13) */
 static vin_status trial(vin_dae_integrator *self, double h, double *x) {
@@ -66,13 +68,13 @@ static double first_step(vin_dae_integrator *self) {
   }
   double h = size > 0 && rate > 0 ? first_move * sqrt(size / rate) : scale;
   h = vini_min(h, 1e-3 * scale); /* y' may vanish at the start by chance */
-  h = vini_max(h, 1e3 * DBL_EPSILON * fabs(self->t));
+  h = vini_max(h, least_roundings * DBL_EPSILON * fabs(self->t));
   return self->options.max_step > 0 ? vini_min(h, self->options.max_step) : h;
 }
 
 vin_status vini_dae_integrator_trial(vin_dae_integrator *self) {
   double h = trial_step * self->options.time_scale;
-  h = vini_max(h, 1e3 * DBL_EPSILON * fabs(self->t));
+  h = vini_max(h, least_roundings * DBL_EPSILON * fabs(self->t));
   double *before = self->y_new, *after = self->rhs;
   VINI_TRY(vini_iteration_jacobian(self));
   vin_status status = trial(self, h, before);

@@ -47,6 +47,7 @@ double vini_dae_integrator_norm(const vin_dae_integrator *self, double h, int bl
 typedef struct trouble {
   vini_outcome last;
   int attempts, estimates; /* in this call; those whose error was too large */
+  int regular;             /* those with a regular matrix */
   int newton;              /* failures of Newton's iteration in a row */
   int ahead;               /* how often the Jacobian was taken ahead for this step */
   vin_int worst;           /* unknown of the largest share in the last error; -1: none */
@@ -75,7 +76,7 @@ static vin_status give_up(vin_dae_integrator *self, const trouble *now, double h
   vini_object *object = &self->object;
   char cause[VINI_TEXT_SIZE], name[96] = "";
   snprintf(cause, sizeof cause, "%s", vini_text(object));
-  if (now->last == VINI_OUTCOME_SINGULAR) {
+  if (now->last == VINI_OUTCOME_SINGULAR && now->regular == 0) {
     return vini_fail(object, VIN_SINGULAR,
                      "t = %.15g: no step down to %.1e s has a regular iteration matrix: equations "
                      "that depend on each other, or an unknown that is in none (%s)",
@@ -88,7 +89,7 @@ static vin_status give_up(vin_dae_integrator *self, const trouble *now, double h
   bool no_help = now->estimates > 1 && fabs(now->h_last) < 0.5 * fabs(now->h_first) &&
                  now->share_last > 0.5 * now->share_first;
   if (now->worst >= 0) vin_dae_unknown_name(self->dae, now->worst, name, sizeof name);
-  if (now->last == VINI_OUTCOME_NEWTON && !no_help) {
+  if (!no_help && (now->last == VINI_OUTCOME_NEWTON || now->last == VINI_OUTCOME_SINGULAR)) {
     return vini_fail(object, VIN_STEP_FAILED,
                      "t = %.15g: Newton's iteration does not converge down to steps of %.1e s: a "
                      "wrong Jacobian, a jump of f, an inconsistent start, or an index higher than "
@@ -204,6 +205,7 @@ static vin_status try_step(vin_dae_integrator *self, double t_limit, trouble *no
     outcome = VINI_OUTCOME_RETRY;
   }
   now->last = outcome;
+  if (outcome == VINI_OUTCOME_DONE || outcome == VINI_OUTCOME_NEWTON) now->regular++;
   if (outcome == VINI_OUTCOME_FATAL) return self->status;
   if (outcome != VINI_OUTCOME_DONE) return failed(self, now, outcome, h);
   if (self->error < 1 || self->options.fixed_step > 0) {

@@ -48,28 +48,22 @@ static vin_status fail(ivp_result *r, vin_status status, const char *text) {
   return status;
 }
 
-/* y := start values. Rounded ones of a mechanical problem are moved onto the constraints: positions,
- * velocities, then accelerations and multipliers, for y = (p, v, w, lambda). */
+/* y := start values. Rounded ones of a mechanical problem, y = (p, v, w, lambda): velocities are moved
+ * onto their constraints, then accelerations and multipliers follow; positions stay, as in a code
+ * for index 2, so that the published end values belong to the same motion. */
 static vin_status start_values(const ivp_problem *p, double *y, ivp_result *r) {
   memcpy(y, p->y0, (size_t)p->n * sizeof *y);
   if (!p->rounded_start) return VIN_OK;
   vin_int n = p->system.positions;
+  double *v = y + n, *w = v + n;
   vin_system *system = NULL;
-  vin_sim *sim = NULL;
-  vin_options options = vin_options_default();
-  options.method = VIN_METHOD_RK4;
+  vin_projector *projector = NULL;
   vin_status status = vin_system_create(&system, NULL, &p->system);
-  if (status == VIN_OK) {
-    status = vin_sim_create_from_system(&sim, NULL, system, p->y0, p->y0 + n, &options);
-  }
-  if (status == VIN_OK) status = vin_sim_accelerations(sim, y + 2 * n, y + 3 * n);
-  if (status == VIN_OK) {
-    memcpy(y, vin_sim_state(sim).p, (size_t)n * sizeof *y);
-    memcpy(y + n, vin_sim_state(sim).v, (size_t)n * sizeof *y);
-  } else {
-    fail(r, status, sim ? vin_sim_error(sim) : vin_system_error(system));
-  }
-  vin_sim_destroy(sim);
+  if (status == VIN_OK) status = vin_projector_create(&projector, NULL, system, NULL);
+  if (status == VIN_OK) status = vin_project_velocity(projector, p->t0, y, v, NULL);
+  if (status == VIN_OK) status = vin_project_acceleration(projector, p->t0, y, v, w, w + n);
+  if (status != VIN_OK) fail(r, status, vin_projector_error(projector));
+  vin_projector_destroy(projector);
   vin_system_destroy(system);
   return status;
 }
@@ -85,7 +79,7 @@ static vin_status integrate(const ivp_problem *p, vin_dae_integrator *integrator
     if (status == VIN_OK && !watch) status = vin_dae_integrator_run(integrator, t_end);
     while (status == VIN_OK && vin_dae_integrator_state(integrator).t != t_end) {
       status = vin_dae_integrator_step(integrator, t_end);
-      vin_dae_state_view now = vin_dae_integrator_state(integrator);
+      vin_dae_integrator_view now = vin_dae_integrator_state(integrator);
       r->constraint_max = fmax(r->constraint_max, constraint_residual(p, now.t, now.y, scratch));
     }
     if (status != VIN_OK) return fail(r, status, vin_dae_integrator_error(integrator));
@@ -95,8 +89,8 @@ static vin_status integrate(const ivp_problem *p, vin_dae_integrator *integrator
   return VIN_OK;
 }
 
-static void run_once(const ivp_problem *p, const vin_dae_options *options, bool watch, double *y,
-                     double *scratch, ivp_result *r) {
+static void run_once(const ivp_problem *p, const vin_dae_integrator_options *options, bool watch,
+                     double *y, double *scratch, ivp_result *r) {
   vin_dae *dae = NULL;
   vin_dae_integrator *integrator = NULL;
   double begin = clock_now();
@@ -120,14 +114,15 @@ static void run_once(const ivp_problem *p, const vin_dae_options *options, bool 
   vin_dae_integrator_destroy(integrator);
 }
 
-ivp_result ivp_run_dae(const ivp_problem *p, vin_dae_method method, double tolerance, double *y) {
+ivp_result ivp_run_dae(const ivp_problem *p, vin_dae_integrator_method method, double tolerance,
+                       double *y) {
   ivp_result r = {.status = VIN_OK};
   size_t n = (size_t)p->n;
   double *absolute = malloc(n * sizeof *absolute), *scratch = malloc((n + 1) * sizeof *scratch);
   double *end = malloc(n * sizeof *end);
   if (absolute && scratch && end) {
     for (size_t i = 0; i < n; i++) absolute[i] = tolerance * p->typical[i];
-    vin_dae_options options = vin_dae_options_default();
+    vin_dae_integrator_options options = vin_dae_integrator_options_default();
     options.method = method;
     options.relative_tolerance = tolerance;
     options.absolute_tolerances = absolute;

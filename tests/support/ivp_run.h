@@ -13,13 +13,13 @@ typedef struct ivp_result {
                             step (dae methods), at the end (systems) */
   int64_t steps, numeric;
   double wall_s;
-  vin_dae_stats stats; /* of dae methods */
+  vin_dae_integrator_stats stats; /* of dae methods */
 } ivp_result;
 
 vin_status ivp_dae(vin_dae **dae, const ivp_problem *problem);
 /* Relative tolerance; absolute ones are that times the typical sizes. y (n, or NULL): the end. */
-ivp_result ivp_run_dae(const ivp_problem *problem, vin_dae_method method, double tolerance,
-                       double *y);
+ivp_result ivp_run_dae(const ivp_problem *problem, vin_dae_integrator_method method,
+                       double tolerance, double *y);
 /* A mechanical problem with a constant step; VIN_ERR_UNSUPPORTED: it is none, or the method does not
  * fit. */
 ivp_result ivp_run_system(const ivp_problem *problem, vin_method method, double h);
