@@ -22,7 +22,9 @@ static const char notes[] =
     "  constraint_max  largest residual of an equation without derivative, |Phi| for mechanical\n"
     "                  problems; after each step (dae) or at the end (sim)\n"
     "  numeric         factorisations\n"
-    "  wall_s          of the fastest repetition, from description to end\n"
+    "  wall_s, cpu_s   of the fastest repetition, from description to end; processor time is what "
+    "to\n"
+    "                  compare when the machine is not quiet\n"
     "A run that fails has no numbers, and standard error says why.\n";
 
 typedef struct method {
@@ -57,11 +59,11 @@ static int find_methods(method *methods) {
 }
 
 static ivp_result run(const ivp_problem *p, const method *m, double value, int repetitions) {
-  ivp_result best = {.wall_s = HUGE_VAL};
+  ivp_result best = {.cpu_s = HUGE_VAL};
   for (int k = 0; k < repetitions; k++) {
     ivp_result r =
         m->dae ? ivp_run_dae(p, m->dae_method, value, NULL) : ivp_run_system(p, m->method, value);
-    if (r.status != VIN_OK || r.wall_s < best.wall_s) best = r;
+    if (r.status != VIN_OK || r.cpu_s < best.cpu_s) best = r;
     if (r.status != VIN_OK) break;
   }
   return best;
@@ -81,6 +83,7 @@ static int row(const ivp_problem *p, const method *m, double value, const settin
       {"steps", "steps", BENCH_WHOLE, 7, .whole = ok ? r.steps : -1},
       {"numeric", "numeric", BENCH_WHOLE, 7, .whole = ok ? r.numeric : -1},
       {"wall_s", "wall s", BENCH_REAL, 9, .real = ok ? r.wall_s : NAN},
+      {"cpu_s", "cpu s", BENCH_REAL, 9, .real = ok ? r.cpu_s : NAN},
   };
   bench_print(s->json, fields, sizeof fields / sizeof *fields);
   if (ok) return 0;

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-static double clock_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+static double now(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 vin_status ivp_dae(vin_dae **dae, const ivp_problem *p) {
@@ -79,8 +79,8 @@ static vin_status integrate(const ivp_problem *p, vin_dae_integrator *integrator
     if (status == VIN_OK && !watch) status = vin_dae_integrator_run(integrator, t_end);
     while (status == VIN_OK && vin_dae_integrator_state(integrator).t != t_end) {
       status = vin_dae_integrator_step(integrator, t_end);
-      vin_dae_integrator_view now = vin_dae_integrator_state(integrator);
-      r->constraint_max = fmax(r->constraint_max, constraint_residual(p, now.t, now.y, scratch));
+      vin_dae_integrator_view at = vin_dae_integrator_state(integrator);
+      r->constraint_max = fmax(r->constraint_max, constraint_residual(p, at.t, at.y, scratch));
     }
     if (status != VIN_OK) return fail(r, status, vin_dae_integrator_error(integrator));
     memcpy(y, vin_dae_integrator_state(integrator).y, (size_t)p->n * sizeof *y);
@@ -93,7 +93,7 @@ static void run_once(const ivp_problem *p, const vin_dae_integrator_options *opt
                      double *y, double *scratch, ivp_result *r) {
   vin_dae *dae = NULL;
   vin_dae_integrator *integrator = NULL;
-  double begin = clock_now();
+  double begin = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
   vin_status status = ivp_dae(&dae, p);
   if (status != VIN_OK) {
     fail(r, status, vin_dae_error(dae));
@@ -110,7 +110,8 @@ static void run_once(const ivp_problem *p, const vin_dae_integrator_options *opt
   r->stats = vin_dae_integrator_get_stats(integrator);
   r->steps = r->stats.steps;
   r->numeric = r->stats.numeric;
-  if (!watch) r->wall_s = clock_now() - begin;
+  r->cpu_s = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  r->wall_s = now(CLOCK_MONOTONIC) - begin;
   vin_dae_integrator_destroy(integrator);
 }
 
@@ -129,9 +130,9 @@ ivp_result ivp_run_dae(const ivp_problem *p, vin_dae_integrator_method method, d
     options.time_scale = p->time_scale;
     options.check_start = p->break_count == 0; /* what jumps at a break is found by the step */
     run_once(p, &options, false, end, scratch, &r);
-    double wall = r.wall_s;
+    double wall = r.wall_s, cpu = r.cpu_s;
     if (r.status == VIN_OK) run_once(p, &options, true, end, scratch, &r);
-    r.wall_s = wall;
+    r.wall_s = wall, r.cpu_s = cpu;
     r.error = ivp_error(p, end, p->n);
     if (y) memcpy(y, end, n * sizeof *y);
   } else {
@@ -161,7 +162,7 @@ ivp_result ivp_run_system(const ivp_problem *p, vin_method method, double h) {
   options.start_time = p->t0;
   vin_int n = p->system.positions;
   int64_t steps = 0;
-  double begin = clock_now();
+  double begin = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
   vin_status status = vin_system_create(&system, NULL, &p->system);
   if (status != VIN_OK) {
     fail(&r, status, vin_system_error(system));
@@ -171,7 +172,8 @@ ivp_result ivp_run_system(const ivp_problem *p, vin_method method, double h) {
     if (status == VIN_OK) status = vin_sim_run(sim, p->t_end);
     if (status != VIN_OK) fail(&r, status, vin_sim_error(sim));
   }
-  r.wall_s = clock_now() - begin;
+  r.cpu_s = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  r.wall_s = now(CLOCK_MONOTONIC) - begin;
   r.steps = steps;
   if (status == VIN_OK) {
     vin_state_view end = vin_sim_state(sim);

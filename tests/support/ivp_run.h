@@ -12,7 +12,7 @@ typedef struct ivp_result {
   double constraint_max; /* largest |Phi|, or residual of an equation without derivative; after each
                             step (dae methods), at the end (systems) */
   int64_t steps, numeric;
-  double wall_s;
+  double wall_s, cpu_s; /* from description to end, by the wall clock and of the process */
   vin_dae_integrator_stats stats; /* of dae methods */
 } ivp_result;
 
