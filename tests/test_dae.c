@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,52 @@ Test(dae, differences_that_say_nothing_are_reported) {
   vin_dae *dae = scalar(kink, 0);
   cr_assert_eq(vin_dae_jacobian(dae, 0, &y, &value, &report, NULL, 0), VIN_OK);
   cr_expect_eq(report.dominates, 1, "%g", report.relative_error);
+  vin_dae_destroy(dae);
+}
+
+static void name(void *user, vin_int index, char *text, size_t size) {
+  (void)user;
+  if (index == 0) snprintf(text, size, "pressure");
+}
+static int half_nan(void *user, double t, const double *y, double *f) {
+  (void)user, (void)t;
+  f[0] = fabs(y[0]) - 1e-9, f[1] = NAN;
+  return 0;
+}
+static void log_text(void *user, vin_log_level level, const char *text) {
+  if (level == VIN_LOG_WARNING) strncat(user, text, 300);
+}
+
+/* Names come into texts and the warning, which is given once; those without a name get a number. */
+Test(dae, names_and_the_warning) {
+  static const vin_int zero[1] = {0};
+  char logged[1024] = "", text[256];
+  vin_context context = vin_context_default();
+  context.log = log_text, context.log_user = logged;
+  vin_dae_desc desc = vin_dae_desc_default();
+  desc.unknowns = 1, desc.function = kink, desc.unknown_name = name;
+  desc.jacobian_pattern = (vin_triplets){1, zero, zero};
+  vin_dae *dae = NULL;
+  cr_assert_eq(vin_dae_create(&dae, &context, &desc), VIN_OK);
+  vini_object object = {.context = context, .created = VIN_OK};
+  vini_dae_work work;
+  double y = 0, value;
+  cr_assert_eq(vini_dae_work_create(&work, dae, &object), VIN_OK);
+  for (int k = 0; k < 2; k++) cr_assert_eq(vini_dae_jacobian(&work, 0, &y, NULL, &value), VIN_OK);
+  const char *first = strstr(logged, "equation 0 by pressure");
+  cr_expect(first != NULL && strstr(first + 22, "pressure") == NULL, "%s", logged);
+  vini_dae_work_destroy(&work);
+  cr_expect(vin_dae_in_domain(dae, 0, &y) == 1 && vin_dae_in_domain(NULL, 0, &y) == 0);
+  vin_dae_unknown_name(dae, 0, text, sizeof text);
+  cr_expect_str_eq(text, "pressure");
+  vin_dae_unknown_name(dae, 5, text, sizeof text);
+  cr_expect_str_eq(text, "unknown 5");
+  vin_dae_destroy(dae);
+  desc.unknowns = 2, desc.function = half_nan, desc.equation_name = name;
+  cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK);
+  double two_unknowns[2] = {0, 0}, f[2];
+  cr_expect_eq(vin_dae_function(dae, 0, two_unknowns, f, text, sizeof text), VIN_RETRY);
+  cr_expect(strstr(text, "nan for equation 1") != NULL, "%s", text);
   vin_dae_destroy(dae);
 }
 
@@ -323,120 +370,4 @@ Test(dae, references_keep_the_problem) {
   cr_expect_eq(vin_dae_retain(NULL), NULL);
   cr_expect_str_eq(vin_dae_error(NULL), vin_system_error(NULL));
   test_pairs_free(&p);
-}
-
-/* ---- the checks ------------------------------------------------------------------------------- */
-
-static int wrong_jacobian(void *user, double t, const double *y, double *values) {
-  (void)user, (void)t;
-  values[0] = cos(y[0]), values[1] = 1.0001;
-  return 0;
-}
-static int two(void *user, double t, const double *y, double *f) {
-  (void)user;
-  f[0] = sin(y[0]) + t * t, f[1] = y[1] + y[0] * (t > 5);
-  return 0;
-}
-static int wrong_time(void *user, double t, const double *y, double *f_t) {
-  (void)user, (void)y;
-  f_t[0] = 2 * t + 1e-3, f_t[1] = 0;
-  return 0;
-}
-
-Test(dae, the_derivative_check_finds_what_is_wrong) {
-  static const vin_int diagonal[2] = {0, 1};
-  vin_dae_desc desc = vin_dae_desc_default();
-  desc.unknowns = 2, desc.differential = 2, desc.function = two;
-  desc.jacobian_pattern = (vin_triplets){.count = 2, .row = diagonal, .col = diagonal};
-  vin_derivative_check check;
-  double y[2] = {0.4, 0.6};
-  vin_dae *dae = NULL;
-  cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK);
-  cr_expect_eq(vin_dae_check(dae, 1, y, &check), VIN_OK, "%s", check.text);
-  cr_expect_eq(vin_dae_check(dae, 6, y, &check), VIN_CHECK_FAILED); /* f_1 now depends on y_0 */
-  cr_expect_str_eq(check.function, "jacobian pattern");
-  cr_expect(check.row == 1 && check.col == 0, "%s", check.text);
-  vin_dae_destroy(dae);
-  desc.jacobian = wrong_jacobian;
-  cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK);
-  cr_expect_eq(vin_dae_check(dae, 1, y, &check), VIN_CHECK_FAILED);
-  cr_expect(check.wrong == 1 && check.row == 1 && check.col == 1, "%s", check.text);
-  cr_expect_float_eq(check.expected, 1, 1e-7);
-  vin_dae_destroy(dae);
-  desc.jacobian = NULL, desc.time_derivative = wrong_time;
-  cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK);
-  cr_expect_eq(vin_dae_check(dae, 1, y, &check), VIN_CHECK_FAILED);
-  cr_expect_str_eq(check.function, "time_derivative");
-  cr_expect(check.row == 0 && check.col == -1, "%s", check.text);
-  vin_dae_destroy(dae);
-}
-
-Test(dae, the_test_problem_passes_its_check) {
-  test_pairs p = {.pairs = 6, .coupling = 0.3};
-  vin_dae *dae = test_pairs_dae(&p, true, NULL);
-  vin_derivative_check check;
-  double y[12];
-  test_pairs_solution(&p, 0.2, y);
-  cr_expect_eq(vin_dae_check(dae, 0.2, y, &check), VIN_OK, "%s", check.text);
-  vin_dae_destroy(dae);
-  test_pairs_free(&p);
-}
-
-Test(dae, index_of_semi_explicit_problems) {
-  if (!vini_rank_available()) return;
-  for (int singular = 0; singular < 2; singular++) {
-    test_pairs p = {.pairs = 4, .coupling = singular ? 0 : 0.2, .singular = singular};
-    vin_dae *dae = test_pairs_dae(&p, true, NULL);
-    double y[8];
-    test_pairs_solution(&p, 0, y);
-    vin_dae_index_report report;
-    cr_expect_eq(vin_dae_index_check(dae, 0, y, 0, &report), singular ? VIN_SINGULAR : VIN_OK);
-    cr_expect(report.full == 4 && report.rank == (singular ? 0 : 4), "%s", report.text);
-    cr_expect(!singular || strstr(report.text, "unknown 4"), "%s", report.text);
-    vin_dae_destroy(dae);
-    test_pairs_free(&p);
-  }
-}
-
-/* Index of B y' = A y for the three canonical pencils of size 2 (Weierstrass), turned by regular
- * matrices so that no row or column is zero: nilpotent blocks of size 1 (index 1) and 2 (index 2),
- * and none (index 0). */
-static int linear(void *user, double t, const double *y, double *f) {
-  const double *a = user;
-  (void)t;
-  for (int i = 0; i < 2; i++) f[i] = a[2 * i] * y[0] + a[2 * i + 1] * y[1];
-  return 0;
-}
-
-Test(dae, index_of_general_problems) {
-  if (!vini_rank_available()) return;
-  static const struct {
-    double b[4], a[4];
-    vin_status status;
-    vin_int rank;
-  } cases[] = {
-      /* P = [1 2; 3 4], Q = [2 1; 1 1]; P diag(1, 0) Q and P diag(-1, 1) Q */
-      {{2, 1, 6, 3}, {0, 1, -2, 1}, VIN_OK, 3},
-      /* P [0 1; 0 0] Q and P Q */
-      {{1, 1, 3, 3}, {4, 3, 10, 7}, VIN_SINGULAR, 2},
-      /* B regular */
-      {{1, 2, 3, 4}, {0, 0, 0, 0}, VIN_OK, 4},
-  };
-  static const vin_int row[4] = {0, 0, 1, 1}, col[4] = {0, 1, 0, 1};
-  for (int k = 0; k < 3; k++) {
-    double a[4], y[2] = {1, 1};
-    memcpy(a, cases[k].a, sizeof a);
-    vin_dae_desc desc = vin_dae_desc_default();
-    desc.unknowns = 2, desc.function = linear, desc.user = a;
-    desc.mass_pattern = desc.jacobian_pattern = (vin_triplets){4, row, col};
-    desc.mass_values = cases[k].b;
-    vin_dae *dae = NULL;
-    vin_dae_index_report report;
-    cr_assert_eq(vin_dae_create(&dae, NULL, &desc), VIN_OK, "%s", vin_dae_error(dae));
-    cr_expect_eq(vin_dae_differential(dae), -1);
-    cr_expect_eq(vin_dae_index_check(dae, 0, y, 0, &report), cases[k].status, "%d: %s", k,
-                 report.text);
-    cr_expect_eq(report.rank, cases[k].rank, "%d: %s", k, report.text);
-    vin_dae_destroy(dae);
-  }
 }

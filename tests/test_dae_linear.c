@@ -11,9 +11,6 @@
 
 TestSuite(dae_linear);
 
-#define NEEDS_UMFPACK                                                                              \
-  if (!vin_solver_available(VIN_SOLVER_UMFPACK)) return
-
 static int sine(void *user, double t, double *h) {
   (void)user;
   h[0] = sin(t), h[1] = 0;
@@ -323,6 +320,27 @@ Test(dae_linear, a_singular_pencil_is_found) {
   cr_expect_eq(vin_linear_dae_run(dae, VIN_LINEAR_CRANK_NICOLSON, 0, 0.1, 3, x, NULL, NULL),
                VIN_SINGULAR);
   cr_expect(x[0] == 1 && x[1] == 2);
+  vin_linear_dae_destroy(dae);
+}
+
+/* x' = x by implicit Euler: 1 - h vanishes at h = 1; afterwards h = 1/2 (x_1 = 2 x_0) works again. */
+Test(dae_linear, a_failed_factorisation_is_forgotten) {
+  NEEDS_UMFPACK;
+  static const vin_int zero[1] = {0};
+  static const double one[1] = {1}, minus[1] = {-1};
+  vin_linear_dae_desc desc = vin_linear_dae_desc_default();
+  desc.unknowns = 1;
+  desc.f_pattern = desc.g_pattern = (vin_triplets){1, zero, zero};
+  desc.f_values = one, desc.g_values = minus;
+  vin_linear_dae *dae = created(&desc);
+  double x[1] = {1};
+  static const double steps[3] = {0.5, 1, 0.5}, expected[3] = {2, 2, 4};
+  for (int k = 0; k < 3; k++) {
+    vin_status status =
+        vin_linear_dae_run(dae, VIN_LINEAR_IMPLICIT_EULER, 0, steps[k], 1, x, NULL, NULL);
+    cr_expect_eq(status, k == 1 ? VIN_SINGULAR : VIN_OK, "%s", vin_linear_dae_error(dae));
+    cr_expect_eq(x[0], expected[k]);
+  }
   vin_linear_dae_destroy(dae);
 }
 

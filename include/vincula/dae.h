@@ -119,7 +119,7 @@ VIN_API vin_status vin_dae_check(const vin_dae *dae, double t, const double *y,
 /** Result of vin_dae_index_check(). */
 typedef struct vin_dae_index_report {
   vin_int rank, full; /* numerical rank of the tested matrix, and the rank of index 1 */
-  vin_int dependent;  /* first column of the matrix that depends on others; -1: none */
+  vin_int dependent;  /* an unknown whose column of g_z or f_y depends on others; -1: none known */
   char text[256];     /* the verdict in words, with the name of that unknown */
 } vin_dae_index_report;
 
@@ -308,7 +308,8 @@ typedef struct vin_grid_report {
  *  iterate leaves the domain), iteration-budget-exhausted; interrupted. With S steps attempted at
  *  most 1 + S (budget + 2) residual queries (BDF2: 2 + ...); the check of the index adds one Jacobian,
  *  which is not counted. Every accepted step has |r^d|_2 <=
- *  eta_d, |r^a|_2 <= eta_a; an error bound is not claimed. Nothing is allocated. */
+ *  eta_d, |r^a|_2 <= eta_a; an error bound is not claimed. Nothing is allocated,
+ *  but for finding the rank of a singular g_z. */
 VIN_API vin_status vin_stepper_run(vin_stepper *stepper, const vin_grid_run *run, double *y,
                                    vin_grid_report *report);
 

@@ -115,7 +115,7 @@ static vin_status pencil(ranker *r, vin_int *rank, vin_int *full, vin_int *first
     r->entry[count] = scale > 0 ? c * r->values[k] / scale : 0;
   }
   VINI_TRY(rank_of(r, 2 * n, count, rank, first));
-  if (*first >= n) *first -= n;
+  if (*first >= n) *first = -1; /* n - rank B columns may depend on others anyway */
   return VIN_OK;
 }
 
@@ -129,19 +129,21 @@ static vin_status algebraic(ranker *r, vin_int *rank, vin_int *full, vin_int *fi
 }
 
 static vin_status verdict(const ranker *r, double t, vin_dae_index_report *report) {
-  char name[96], *text = report->text;
+  char name[96], column[160] = "", *text = report->text;
   size_t size = sizeof report->text;
   const char *matrix = r->dae->d >= 0 ? "g_z" : "[B 0; f_y B]";
   if (report->rank >= report->full) {
-    snprintf(text, size, "index 1 or 0: %s has full rank %d at t = %g", matrix, (int)report->full,
-             t);
+    report->dependent = -1;
+    snprintf(text, size, "index 1 or 0: %s has rank %d at t = %g", matrix, (int)report->full, t);
     return VIN_OK;
   }
-  vin_dae_unknown_name(r->dae, report->dependent, name, sizeof name);
+  if (report->dependent >= 0) {
+    vin_dae_unknown_name(r->dae, report->dependent, name, sizeof name);
+    snprintf(column, sizeof column, "; the column of %s depends on others", name);
+  }
   return vini_fail_text(text, size, VIN_SINGULAR,
-                        "the index is not 1: %s has rank %d instead of %d at t = %g; the "
-                        "column of %s depends on others",
-                        matrix, (int)report->rank, (int)report->full, t, name);
+                        "the index is not 1: %s has rank %d instead of %d at t = %g%s", matrix,
+                        (int)report->rank, (int)report->full, t, column);
 }
 
 vin_status vin_dae_index_check(const vin_dae *dae, double t, const double *y, double tolerance,

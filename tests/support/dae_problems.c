@@ -128,6 +128,21 @@ void test_pairs_solution(const test_pairs *p, double t, double *y) {
   }
 }
 
+vin_grid_run test_pairs_run(const test_pairs *p, vin_dae_method method, double h, vin_int steps) {
+  vin_grid_run run = vin_grid_run_default();
+  run.method = method, run.h = h, run.steps = steps;
+  double *starts = calloc(4 * (size_t)p->pairs, sizeof *starts);
+  if (!starts) abort();
+  test_pairs_solution(p, 0, starts);
+  test_pairs_solution(p, h, starts + 2 * p->pairs);
+  run.y0 = starts, run.y1 = starts + 2 * p->pairs;
+  double scale = sqrt((double)p->pairs); /* 2-norms grow with the root of the size */
+  run.derivative_tolerance = 1e-10 * scale;
+  run.algebraic_tolerance = 1e-11 * scale;
+  run.start_tolerance[0] = run.start_tolerance[1] = 1e-14 * scale;
+  return run;
+}
+
 static double column_dot(vin_int n, const double *a, vin_int p, vin_int q) {
   double sum = 0;
   for (vin_int i = 0; i < n; i++) sum += a[i + p * n] * a[i + q * n];

@@ -35,6 +35,14 @@ vin_dae *test_pairs_dae(test_pairs *p, bool with_jacobian, const vin_context *co
 void test_pairs_free(test_pairs *p);
 void test_pairs_solution(const test_pairs *p, double t, double *y);
 
+/* First line of a test that solves general systems: nothing to test in a build that cannot. */
+#define NEEDS_UMFPACK                                                                              \
+  if (!vin_solver_available(VIN_SOLVER_UMFPACK)) return
+
+/* A run from the solution at t = 0, and at h. Tight residuals, so that errors are those of the
+ * discretisation. run.y0 is to be freed, run.y1 is part of it. */
+vin_grid_run test_pairs_run(const test_pairs *p, vin_dae_method method, double h, vin_int steps);
+
 /* Singular values of a (n x n, column-major, destroyed), in no order: one-sided Jacobi rotations. */
 void test_singular_values(vin_int n, double *a, double *sigma);
 
