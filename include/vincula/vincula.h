@@ -4,6 +4,7 @@
 
 #include "vincula/base.h"
 #include "vincula/dae.h"
+#include "vincula/dae_integrate.h"
 #include "vincula/integrate.h"
 #include "vincula/kkt.h"
 #include "vincula/linsys.h"
