@@ -80,6 +80,95 @@ VIN_API vin_status vin_initial_solve(vin_system *system, const vin_projection_op
                                      double t, double *p, double *v, double *vdot, double *lambda,
                                      vin_projection_report *report, char *text, size_t text_size);
 
+/* ---- constrained minimisation: min F(y) subject to c(y) = 0 ------------------------------- */
+
+/** The problem, by callbacks: user first, outputs complete, return 0: done, > 0: not possible here (a
+ *  shorter step is tried), < 0: fatal (VIN_ERR_CALLBACK). A NaN or infinite output counts as > 0.
+ *  values: the count of the declared pattern, in its order. Copied at creation, user is borrowed.
+ *
+ *  Without an objective F is the weighted distance 1/2 sum w_j (y_j - y~_j)^2 from the start y~
+ *  (w_j: the square of the weights W in [6], 8.1). That is the projection onto constraints of any
+ *  kind: of an index-1 problem with y = (x, z), c = g; of an index-2 problem with c = (g, g_x f +
+ *  g_t), where fixing first z with c = g, then x, is the approximate projection ([6], 8.6). */
+typedef struct vin_minimise_desc {
+  size_t struct_size;            /* sizeof(vin_minimise_desc) */
+  vin_int unknowns;              /* n >= 1 */
+  vin_int constraints;           /* m >= 0 */
+  vin_triplets jacobian_pattern; /* A = dc/dy, m x n */
+  vin_triplets hessian_pattern;  /* lower triangle of F'', n x n; with objective only */
+  /* lower triangle of sum lambda_i c_i''; empty: Gauss-Newton, which leaves it out: a cheaper step,
+   * and linear convergence with a factor of about curvature of c times |F'| */
+  vin_triplets second_pattern;
+
+  int (*objective)(void *user, const double *y, double *value); /* NULL: distance from the start */
+  int (*gradient)(void *user, const double *y, double *gradient);
+  int (*hessian)(void *user, const double *y, double *values);
+  int (*constraint)(void *user, const double *y, double *c);
+  int (*jacobian)(void *user, const double *y, double *values);
+  int (*second)(void *user, const double *y, const double *lambda, double *values);
+
+  /* names for messages; NULL: "unknown 7", "constraint 7" */
+  void (*unknown_name)(void *user, vin_int index, char *text, size_t size);
+  void (*constraint_name)(void *user, vin_int row, char *text, size_t size);
+  void *user;
+} vin_minimise_desc;
+VIN_API vin_minimise_desc vin_minimise_desc_default(void);
+
+typedef struct vin_minimise_options {
+  size_t struct_size;          /* sizeof(vin_minimise_options) */
+  double constraint_tolerance; /* default 1e-12: |c_i| <= max(this, rounding floor of row i) */
+  double gradient_tolerance;   /* default 1e-10: |F' + A' lambda|, relative to its largest terms */
+  int max_iterations;          /* default 100, >= 1 */
+  const double *weights;       /* n numbers > 0, HUGE_VAL: fixed; NULL: 1; without objective only */
+  const unsigned char *fixed;  /* n flags: y_j keeps its start value; NULL: none */
+  vin_kkt_options kkt;         /* solver, redundancy; compliance and names are filled in */
+} vin_minimise_options;
+VIN_API vin_minimise_options vin_minimise_options_default(void);
+
+typedef struct vin_minimise_report {
+  double objective;                           /* F at the end */
+  double constraint_before, constraint_after; /* max |c_i| */
+  double
+      stationarity;  /* max |F' + A' lambda| over the free unknowns, relative to the largest sum of
+                          the magnitudes of its terms */
+  double correction; /* max |y - start| */
+  int iterations;
+  int restorations; /* of them steps towards the constraints alone */
+  int shifts;       /* factorisations repeated with a larger F'', where it was not convex */
+  vin_int free;     /* unknowns that are not fixed */
+  vin_int dropped;  /* dependent rows, named by vin_minimiser_kkt() and vin_kkt_dropped() */
+  vin_int worst;    /* constraint with the largest |c_i| at the end; -1: none */
+  char worst_name[96];
+} vin_minimise_report;
+
+typedef struct vin_minimiser vin_minimiser;
+
+/** Checks and copies the problem and analyses [F'' + sum lambda_i c_i''  A'; A  0] once. */
+VIN_API vin_status vin_minimiser_create(vin_minimiser **minimiser, const vin_context *context,
+                                        const vin_minimise_desc *desc,
+                                        const vin_minimise_options *options);
+VIN_API void vin_minimiser_destroy(vin_minimiser *minimiser);
+VIN_API const char *vin_minimiser_error(const vin_minimiser *minimiser);
+VIN_API vin_kkt *vin_minimiser_kkt(vin_minimiser *minimiser);
+
+/** From the start y (n) to a local minimum: Newton's method on the conditions F' + A' lambda = 0, c =
+ *  0 with a line search on F + sum nu_i |c_i|, second-order corrections, and Levenberg-Marquardt
+ *  steps towards the constraints where that is stuck. lambda (m, may be NULL): multipliers, a
+ *  result. On failure y and lambda are unchanged and the report says how far it came:
+ *  VIN_INFEASIBLE (a stationary point of |c|; names the worst constraint, and whether fixed unknowns
+ *  leave it no freedom), VIN_NOT_CONVERGED, VIN_SINGULAR (F has no minimum along the constraints, or
+ *  refused redundant rows), VIN_RETRY (a callback, at the start), VIN_ERR_BAD_INPUT (NaN). A step
+ *  is one factorisation and two solves. */
+VIN_API vin_status vin_minimiser_solve(vin_minimiser *minimiser, double *y, double *lambda,
+                                       vin_minimise_report *report);
+/** Replaces the fixed unknowns (n flags, copied; NULL: none but those of the weights). */
+VIN_API vin_status vin_minimiser_fix(vin_minimiser *minimiser, const unsigned char *fixed);
+
+/** The same in one call, without keeping the analysis. text (or NULL) gets the explanation. */
+VIN_API vin_status vin_minimise(const vin_minimise_desc *desc, const vin_minimise_options *options,
+                                double *y, double *lambda, vin_minimise_report *report, char *text,
+                                size_t text_size);
+
 #ifdef __cplusplus
 }
 #endif
