@@ -13,18 +13,31 @@ extern "C" {
 typedef enum vin_metric {
   VIN_METRIC_MASS,     /* M at the start: the correction a constraint impulse would make */
   VIN_METRIC_IDENTITY, /* Euclidean */
-  VIN_METRIC_DIAGONAL  /* the user's positive weights */
+  VIN_METRIC_DIAGONAL, /* the user's positive weights */
+  VIN_METRIC_SAME      /* of velocities: as for positions */
 } vin_metric;
 
+/** How vin_project_state() and vin_initial_values() satisfy both levels. */
+typedef enum vin_coupling {
+  VIN_COUPLING_SEQUENTIAL, /* positions first, then velocities at the new positions: cheap */
+  VIN_COUPLING_COUPLED /* both at once, the nearest state (theory (33)): one factorisation of twice
+                              the size each iteration; UMFPACK when the solver is AUTO */
+} vin_coupling;
+
 typedef struct vin_projection_options {
-  size_t struct_size;        /* sizeof(vin_projection_options) */
-  vin_metric metric;         /* default VIN_METRIC_MASS */
-  const double *weights;     /* n positive numbers for VIN_METRIC_DIAGONAL; copied */
-  double position_tolerance; /* default 1e-13: |Phi_c| <= max(this, rounding floor of row c) */
+  size_t struct_size;    /* sizeof(vin_projection_options) */
+  vin_metric metric;     /* default VIN_METRIC_MASS */
+  const double *weights; /* n positive numbers for VIN_METRIC_DIAGONAL; copied */
+  /* default 1e-13: |Phi_c| <= max(this, rounding floor of row c); where the positions in row c are so
+   * small that this is more than 1e-10 of its terms, up to two more Newton steps are taken */
+  double position_tolerance;
   double velocity_tolerance; /* default 1e-13: the same for h = Phi_p v + Phi_t */
-  int max_iterations;  /* default 50, Newton steps of the position projection on its way to the
+  int max_iterations;    /* default 50, Newton steps of the position projection on its way to the
                                 constraints */
-  vin_kkt_options kkt; /* solver, redundancy, tolerances; patterns and blocks are filled in */
+  vin_kkt_options kkt;   /* solver, redundancy, tolerances; patterns and blocks are filled in */
+  vin_coupling coupling; /* default VIN_COUPLING_SEQUENTIAL */
+  vin_metric velocity_metric;     /* default VIN_METRIC_SAME */
+  const double *velocity_weights; /* n positive numbers, for a diagonal velocity_metric; copied */
 } vin_projection_options;
 VIN_API vin_projection_options vin_projection_options_default(void);
 
@@ -66,6 +79,13 @@ VIN_API vin_status vin_project_position(vin_projector *projector, double t, doub
 VIN_API vin_status vin_project_velocity(vin_projector *projector, double t, const double *p,
                                         double *v, vin_projection_report *report);
 
+/** Moves p and v (n each) onto both levels, as options.coupling says; both change, or on failure none.
+ *  The coupled state is a local minimum of 1/2 |p - p~|_W^2 + 1/2 |v - v~|_W^2; it differs from the
+ *  sequential one by the curvature of Phi times the corrections times |v|. Errors as the two
+ *  projections; VIN_ERR_TOO_LARGE: the second derivatives of Phi have too many entries. */
+VIN_API vin_status vin_project_state(vin_projector *projector, double t, double *p, double *v,
+                                     vin_projection_report *report);
+
 /** Solves M v' + Phi_p' lambda = f, Phi_p v' = -a at (t, p, v). */
 VIN_API vin_status vin_project_acceleration(vin_projector *projector, double t, const double *p,
                                             const double *v, double *vdot, double *lambda);
@@ -75,7 +95,62 @@ VIN_API vin_status vin_project_acceleration(vin_projector *projector, double t, 
 VIN_API vin_status vin_initial_values(vin_projector *projector, double t, double *p, double *v,
                                       double *vdot, double *lambda, vin_projection_report *report);
 
-/** The same in one call, without keeping the analysis. text (or NULL) gets the explanation. */
+/** Which data are given and which may be corrected; the weights of the corrections are the metrics of
+ *  vin_projection_options. */
+typedef struct vin_initial_options {
+  size_t struct_size; /* sizeof(vin_initial_options) */
+  /* n flags each: this component keeps its value, bit for bit; NULL: all may be corrected */
+  const unsigned char *fixed_positions, *fixed_velocities;
+  int trial;         /* default 1: verify with one implicit trial step, too */
+  double trial_step; /* s; default 0: 1e-4 of the time in which p and v change by their own size */
+} vin_initial_options;
+VIN_API vin_initial_options vin_initial_options_default(void);
+
+/** Verification of initial data. The residuals are recomputed from the callbacks, not taken from the
+ *  solves; the rank comes from a rank-revealing QR of Phi_p, which shares nothing with the
+ *  factorisation that named the dependent rows. */
+typedef struct vin_initial_report {
+  vin_projection_report projection; /* how p and v were moved (zeros from vin_initial_verify()) */
+  double weighted_correction;       /* square root of |p - p~|_W^2 + |v - v~|_W^2 */
+  vin_int free_positions, free_velocities;
+  double position_residual;     /* max |Phi_c| */
+  double velocity_residual;     /* max |Phi_p v + Phi_t| */
+  double acceleration_residual; /* max |Phi_p v' + a| */
+  double dae_residual;          /* max |M v' + Phi_p' lambda - f| */
+  /* the last three, each row relative to the sum of the magnitudes of its terms */
+  double velocity_relative, acceleration_relative, dae_relative;
+  vin_int expected_rank;   /* m less the dependent rows that the factorisation named */
+  vin_int rank;            /* by QR; -1: not in this build */
+  char dependent_name[96]; /* the first dependent row, or "" */
+  /* One step of implicit Euler on M v' + Phi_p' lambda = f, h = 0 (theory (35)), of length h and h/2.
+   * From consistent data the constraint forces change by O(h): the second change is half the first. */
+  vin_status trial;       /* VIN_OK, or why there was none; VIN_STEP_FAILED: no convergence */
+  int trial_halvings;     /* of h until it converged: some where forces are stiff, > 10: failed */
+  double trial_step;      /* h, s */
+  double trial_change[2]; /* max |Phi_p' lambda - Phi_p' lambda(0)| relative to the largest */
+  double trial_defect[2]; /* max |v(h) - v - h v'| relative to h times the largest |v'| */
+  int accepted;           /* 1: all of the above is as it must be */
+  char reason[192];       /* why not, or "" */
+} vin_initial_report;
+
+/** Consistent initial values with fixed and correctable data, verified: p and v to the nearest
+ *  state on both levels in the projector's metrics (sequential or coupled), then v' and lambda from
+ *  M v' + Phi_p' lambda = f, Phi_p v' = -a, so that lambda fits before the first step. All or
+ *  nothing, as vin_initial_values(); vdot, lambda, report may be NULL. VIN_INFEASIBLE names the
+ *  constraint that the free components cannot meet. Data that the verification does not accept
+ *  are VIN_OK with report->accepted = 0. Allocates. */
+VIN_API vin_status vin_initial_state(vin_projector *projector, const vin_initial_options *options,
+                                     double t, double *p, double *v, double *vdot, double *lambda,
+                                     vin_initial_report *report);
+
+/** The verification alone, of data from anywhere. Of options only the trial step is used. */
+VIN_API vin_status vin_initial_verify(vin_projector *projector, const vin_initial_options *options,
+                                      double t, const double *p, const double *v,
+                                      const double *vdot, const double *lambda,
+                                      vin_initial_report *report);
+
+/** The same as vin_initial_values() in one call, without keeping the analysis. text (or NULL) gets
+ *  the explanation. */
 VIN_API vin_status vin_initial_solve(vin_system *system, const vin_projection_options *options,
                                      double t, double *p, double *v, double *vdot, double *lambda,
                                      vin_projection_report *report, char *text, size_t text_size);
