@@ -52,6 +52,8 @@ typedef struct vin_options {
                                 0: takes it as it is (drift studies) */
   vin_projection_options projector; /* metric, redundancy, solver tolerances; its own position and
                                        velocity tolerance are replaced by the two above */
+  int shift_constraints; /* default 0; 1, with fix_start = 0: vin_sim shifts the constraints so that an
+                            inconsistent start fits, see vin_system_shifted() */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 

@@ -41,14 +41,6 @@
 #define FLOOR_SLACK 16
 #define GRADIENT_SLACK 1e3
 
-static bool feasible(const vin_minimiser *s, double slack) {
-  for (vin_int i = 0; i < s->m; i++) {
-    double limit = vini_max(s->options.constraint_tolerance, slack * s->floor[i]);
-    if (!(fabs(s->c[i]) <= limit)) return false;
-  }
-  return true;
-}
-
 /* max |F' + A' lambda| relative to the largest sum of terms; 0 where all terms are. */
 static double stationarity(vin_minimiser *s) {
   double *r = s->rest, largest = 0, size = 0;
@@ -254,7 +246,7 @@ static vin_status restore(vin_minimiser *s) {
   s->damping_size = damping_size(s);
   for (;;) {
     bool limit = s->report.iterations >= s->options.max_iterations;
-    if (feasible(s, 1)) break;
+    if (vini_minimiser_feasible(s, 1)) break;
     s->stationary = slope_of_squares(s) <= (limit ? NEARLY_STATIONARY : STATIONARY);
     if (s->stationary || limit) break;
     double before = norm2(s->c, s->m);
@@ -262,7 +254,8 @@ static vin_status restore(vin_minimiser *s) {
     VINI_TRY(vini_minimiser_derivatives(s));
     if (s->stationary) break;
     if (norm2(s->c, s->m) == before) { /* rounding */
-      s->stationary = !feasible(s, FLOOR_SLACK) && slope_of_squares(s) <= NEARLY_STATIONARY;
+      s->stationary =
+          !vini_minimiser_feasible(s, FLOOR_SLACK) && slope_of_squares(s) <= NEARLY_STATIONARY;
       break;
     }
   }
@@ -287,16 +280,17 @@ static vin_status iterate(vin_minimiser *s, bool *done) {
   for (;;) {
     VINI_TRY(vini_minimiser_derivatives(s));
     s->report.stationarity = stationarity(s);
-    *done = feasible(s, 1) && s->report.stationarity <= s->options.gradient_tolerance;
+    *done = vini_minimiser_settled(s) && s->report.stationarity <= s->options.gradient_tolerance;
     if (*done) return VIN_OK;
     if (s->report.iterations >= s->options.max_iterations) {
-      s->stationary = !feasible(s, FLOOR_SLACK) && slope_of_squares(s) <= NEARLY_STATIONARY;
+      s->stationary =
+          !vini_minimiser_feasible(s, FLOOR_SLACK) && slope_of_squares(s) <= NEARLY_STATIONARY;
       return VIN_OK;
     }
     s->report.iterations++;
     VINI_TRY(direction(s));
     double reach = vini_max_abs(s->d, s->n), size = vini_max_abs(s->y, s->n);
-    if (reach <= 4 * DBL_EPSILON * size && feasible(s, FLOOR_SLACK)) {
+    if (reach <= 4 * DBL_EPSILON * size && vini_minimiser_feasible(s, FLOOR_SLACK)) {
       *done = true;
       s->report.stationarity = stationarity(s);
       return VIN_OK;
@@ -304,16 +298,17 @@ static vin_status iterate(vin_minimiser *s, bool *done) {
     bool stuck;
     double before = norm2(s->c, s->m);
     VINI_TRY(line_search(s, &stuck));
-    poor = feasible(s, 1) || norm2(s->c, s->m) < POOR_PROGRESS * before ? 0 : poor + 1;
+    poor =
+        vini_minimiser_feasible(s, 1) || norm2(s->c, s->m) < POOR_PROGRESS * before ? 0 : poor + 1;
     if (!stuck && poor < PATIENCE) continue;
-    if (feasible(s, 1)) {
+    if (vini_minimiser_feasible(s, 1)) {
       if (!lift(s)) return VIN_OK;
       continue;
     }
     poor = 0;
     VINI_TRY(restore(s));
     if (s->stationary) return VIN_OK;
-    if (!feasible(s, 1)) s->report.iterations = s->options.max_iterations;
+    if (!vini_minimiser_feasible(s, 1)) s->report.iterations = s->options.max_iterations;
   }
 }
 
@@ -352,7 +347,7 @@ static vin_int without_freedom(const vin_minimiser *s) {
 static vin_status conclude(vin_minimiser *s, bool done) {
   const vin_minimise_report *r = &s->report;
   if (done) return VIN_OK;
-  if (feasible(s, FLOOR_SLACK) && !s->stationary &&
+  if (vini_minimiser_feasible(s, FLOOR_SLACK) && !s->stationary &&
       r->stationarity <= GRADIENT_SLACK * s->options.gradient_tolerance) {
     return VIN_OK;
   }
@@ -404,6 +399,7 @@ vin_status vin_minimiser_solve(vin_minimiser *self, double *y, double *lambda,
   self->report.free = self->free;
   self->report.worst = -1;
   self->stationary = false;
+  self->polished = 0;
   self->shift = 0;
   memcpy(self->start, y, n * sizeof *y);
   memcpy(self->y, y, n * sizeof *y);

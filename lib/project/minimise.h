@@ -5,6 +5,12 @@
 #include "base/base.h"
 #include "vincula/project.h"
 
+/* Below a size of 1 / VINI_SHARPNESS of its terms the tolerance of a constraint is relative to them,
+ * for VINI_POLISHES steps: the size does not know of lengths that the callbacks keep to themselves, whose
+ * rounding may be larger. */
+#define VINI_SHARPNESS 1e3
+#define VINI_POLISHES 2
+
 struct vin_minimiser {
   vini_object object;
   vin_minimise_desc desc; /* patterns point to own copies */
@@ -22,10 +28,11 @@ struct vin_minimiser {
   double *compliance; /* m */
   /* at y: */
   double *start, *y, *gradient, *d, *tangent, *trial, *rest, *scale; /* n */
-  double *c, *c_trial, *lambda, *mu, *nu, *floor, *right;            /* m */
+  double *c, *c_trial, *lambda, *mu, *nu, *floor, *right, *size;     /* m */
   double value, value_trial;
   double h_size, shift, damping, damping_size;
   bool stationary;
+  int polished;
   vin_minimise_report report;
 };
 
@@ -33,6 +40,10 @@ struct vin_minimiser {
 vin_status vini_minimiser_value(vin_minimiser *self, const double *y, double *value);
 vin_status vini_minimiser_constraint(vin_minimiser *self, const double *y, double *c);
 vin_status vini_minimiser_derivatives(vin_minimiser *self);
+/* |c_i| <= max(tolerance, slack floor_i) for all i */
+bool vini_minimiser_feasible(const vin_minimiser *self, double slack);
+/* Feasible, and small compared with the unknowns too, or asked that often in vain. */
+bool vini_minimiser_settled(vin_minimiser *self);
 /* H at self->y and lambda, without the shift. */
 vin_status vini_minimiser_hessian(vin_minimiser *self);
 /* Factorises [H + shift A'; A 0], or [W A'; A -damping] when damping >= 0. */

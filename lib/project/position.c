@@ -9,6 +9,7 @@
 #include "project/project.h"
 
 #include "kkt/kkt.h"
+#include "project/minimise.h"
 
 #include <float.h>
 #include <math.h>
@@ -28,10 +29,6 @@
 #define FIRST_DAMPING 1e-4
 #define LEAST_DAMPING 1e-14
 #define LARGEST_DAMPING 1e8
-/* Below a size of 1 / SHARPNESS the tolerance is relative to the size, for POLISHES steps: the
- * size does not know of lengths that the callbacks keep to themselves, whose rounding may be larger. */
-#define SHARPNESS 1e3
-#define POLISHES 2
 /* Where no step gains any more, |Phi| may be this many times the estimate of its rounding. */
 #define FLOOR_SLACK 16
 
@@ -71,16 +68,16 @@ static bool within(const search *s, double slack) {
 /* Is |Phi_c| small compared with the positions it is made of, too? */
 static bool sharp(const search *s) {
   for (vin_int c = 0; c < s->self->m; c++) {
-    double limit = s->self->options.position_tolerance * vini_min(1, SHARPNESS * s->size[c]);
+    double limit = s->self->options.position_tolerance * vini_min(1, VINI_SHARPNESS * s->size[c]);
     if (!(fabs(s->phi[c]) <= vini_max(limit, s->floor[c]))) return false;
   }
   return true;
 }
 
-/* Within the tolerance, and with a sharp residual or POLISHES steps after it. */
+/* Within the tolerance, and with a sharp residual or VINI_POLISHES steps after it. */
 static bool converged(search *s) {
   if (!within(s, 1)) return false;
-  return s->polished >= POLISHES || sharp(s);
+  return s->polished >= VINI_POLISHES || sharp(s);
 }
 
 /* Sum of |J_cj| |p_j| with the larger of the start and the present point: a start at 0 has no size */
@@ -223,7 +220,7 @@ static vin_status approach(search *s) {
 static vin_status find_feasible(search *s) {
   s->polished = 0;
   VINI_TRY(approach(s));
-  if (within(s, 1)) s->polished = POLISHES; /* no more to gain */
+  if (within(s, 1)) s->polished = VINI_POLISHES; /* no more to gain */
   return VIN_OK;
 }
 
