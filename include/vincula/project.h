@@ -20,8 +20,8 @@ typedef enum vin_metric {
 /** How vin_project_state() and vin_initial_values() satisfy both levels. */
 typedef enum vin_coupling {
   VIN_COUPLING_SEQUENTIAL, /* positions first, then velocities at the new positions: cheap */
-  VIN_COUPLING_COUPLED /* both at once, the nearest state (theory (33)): one factorisation of twice
-                              the size each iteration; UMFPACK when the solver is AUTO */
+  VIN_COUPLING_COUPLED /* both at once, the nearest state (theory (33)): one factorisation of twice the
+                        * size each iteration */
 } vin_coupling;
 
 typedef struct vin_projection_options {

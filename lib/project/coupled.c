@@ -211,9 +211,6 @@ static vin_status make_minimiser(vini_coupled *c, const patterns *pattern) {
   options.kkt = self->options.kkt;
   options.kkt.coordinate_block = options.kkt.constraint_block = NULL;
   options.kkt.constraint_name = NULL;
-  if (options.kkt.solver == VIN_SOLVER_AUTO && vin_solver_available(VIN_SOLVER_UMFPACK)) {
-    options.kkt.solver = VIN_SOLVER_UMFPACK;
-  }
   vin_status status = vin_minimiser_create(&c->minimiser, &self->object.context, &desc, &options);
   if (status == VIN_OK) return VIN_OK;
   return vini_fail(&self->object, status, "%s", vin_minimiser_error(c->minimiser));
