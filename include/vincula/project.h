@@ -127,7 +127,7 @@ typedef struct vin_initial_report {
   vin_status trial;       /* VIN_OK, or why there was none; VIN_STEP_FAILED: no convergence */
   int trial_halvings;     /* of h until it converged: some where forces are stiff, > 10: failed */
   double trial_step;      /* h, s */
-  double trial_change[2]; /* max |Phi_p' lambda - Phi_p' lambda(0)| relative to the largest */
+  double trial_change[2]; /* max |Phi_p' lambda - Phi_p' lambda(0)| relative to the largest force */
   double trial_defect[2]; /* max |v(h) - v - h v'| relative to h times the largest |v'| */
   int accepted;           /* 1: all of the above is as it must be */
   char reason[192];       /* why not, or "" */

@@ -183,6 +183,10 @@ static vin_status feasibility_step(search *s) {
       if (ratio < LOW_GAIN && s->damping > 0) raise_damping(s, 4);
       return VIN_OK;
     }
+    if (within(s, 1)) { /* polishing: rounding of lengths that the positions do not show */
+      s->polished = VINI_POLISHES;
+      return VIN_OK;
+    }
     raise_damping(s, 10);
     if (s->damping > LARGEST_DAMPING * s->damping_scale) {
       s->stationary = true; /* not even a short step along the gradient helps */
@@ -211,8 +215,8 @@ static vin_status approach(search *s) {
     double before = norm2(s->phi, self->m);
     VINI_TRY(feasibility_step(s));
     /* rounding of large positions can end above the floor's estimate: no more to gain then */
-    if (norm2(s->phi, self->m) == before && !s->stationary)
-      s->iterations = self->options.max_iterations;
+    bool still = norm2(s->phi, self->m) == before && s->polished < VINI_POLISHES;
+    if (still && !s->stationary) s->iterations = self->options.max_iterations;
   }
 }
 

@@ -31,6 +31,7 @@ typedef struct trial {
   const double *p, *v, *vdot, *lambda;
   double *memory, *p1, *v1, *dv, *force, *force0, *size; /* n */
   double *g, *hl;                                        /* m */
+  double load;                                           /* max |f| */
 } trial;
 
 /* ---- residuals ---------------------------------------------------------------------------- */
@@ -84,6 +85,7 @@ static vin_status force_residual(trial *s, vin_initial_report *report) {
   VINI_TRY(vini_projector_mass(self, s->t, s->p, s->v));
   self->force_evaluations++;
   VINI_TRY(vini_eval_force(self->system, &self->object, s->t, s->p, s->v, r));
+  s->load = vini_max_abs(r, self->n);
   for (vin_int i = 0; i < self->n; i++) r[i] = -r[i];
   absolute_values(r, self->n, size);
   for (vin_int k = 0; k < mass->count; k++) {
@@ -197,7 +199,7 @@ static vin_status step(trial *s, double h) {
 /* The change of the constraint forces, and the defect of v1 against v + h v'. */
 static void compare(trial *s, double h, double *change, double *defect) {
   vin_projector *self = s->self;
-  double most = 0, away = 0, size = 0;
+  double most = s->load, away = 0, size = 0;
   memset(s->force, 0, (size_t)self->n * sizeof *s->force);
   vini_projector_add_transposed(self, 1 / h, s->hl, s->force);
   for (vin_int i = 0; i < self->n; i++) {
