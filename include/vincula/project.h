@@ -20,7 +20,7 @@ typedef enum vin_metric {
 /** How vin_project_state() and vin_initial_values() satisfy both levels. */
 typedef enum vin_coupling {
   VIN_COUPLING_SEQUENTIAL, /* positions first, then velocities at the new positions: cheap */
-  VIN_COUPLING_COUPLED /* both at once, the nearest state (theory (33)): one factorisation of twice the
+  VIN_COUPLING_COUPLED /* both at once, the nearest state (theory (P4)): one factorisation of twice the
                         * size each iteration */
 } vin_coupling;
 
@@ -122,7 +122,7 @@ typedef struct vin_initial_report {
   vin_int expected_rank;   /* m less the dependent rows that the factorisation named */
   vin_int rank;            /* by QR; -1: not in this build */
   char dependent_name[96]; /* the first dependent row, or "" */
-  /* One step of implicit Euler on M v' + Phi_p' lambda = f, h = 0 (theory (35)), of length h and h/2.
+  /* One step of implicit Euler on M v' + Phi_p' lambda = f, h = 0 (theory (P6)), of length h and h/2.
    * From consistent data the constraint forces change by O(h): the second change is half the first. */
   vin_status trial;       /* VIN_OK, or why there was none; VIN_STEP_FAILED: no convergence */
   int trial_halvings;     /* of h until it converged: some where forces are stiff, > 10: failed */

@@ -1,5 +1,5 @@
 /* The coupled projection: min 1/2 |p - p~|^2 + 1/2 |v - v~|^2 in the metrics of both levels, subject
- * to Phi(p, t) = 0 and h = Phi_p v + Phi_t = 0, theory (33): the minimiser with the unknowns (p, v)
+ * to Phi(p, t) = 0 and h = Phi_p v + Phi_t = 0, theory (P4): the minimiser with the unknowns (p, v)
  * and the multipliers (lambda, mu). Third derivatives of Phi are left out of its matrix. */
 #include "project/project.h"
 

@@ -1,4 +1,4 @@
-/* Verification of initial values: residuals of every level, rank, and a trial step (theory (35)):
+/* Verification of initial values: residuals of every level, rank, and a trial step (theory (P6)):
  *     M (v1 - v) + Phi_p' (h lambda1) = h f,   Phi_p v1 + Phi_t = 0   at (p + h v1, v1, t + h). */
 #include "project/initial.h"
 
