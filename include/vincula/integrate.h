@@ -111,6 +111,8 @@ typedef struct vin_options {
   double projection_drift; /* default 0: not used; > 0: the projection follows a step that leaves
                               max |Phi_c| or max |h_c| above it (and every k-th if k > 1) */
   int dense_output; /* default 0; 1: vin_integrator_interpolate() works (8 n numbers, copies) */
+  int shift_constraints; /* default 0; 1, with fix_start = 0: vin_sim shifts the constraints so that an
+                            inconsistent start fits, see vin_system_shifted() */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 
