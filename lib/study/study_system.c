@@ -1,6 +1,6 @@
 /* Order studies of constrained systems, run by vin_sim. */
 #include "sim/sim.h"
-#include "sim/study.h"
+#include "study/study.h"
 
 #include <float.h>
 #include <math.h>
