@@ -81,6 +81,11 @@ typedef struct vin_options {
   int project_output;   /* default 0; 1: v of the result is projected and lambda recomputed, but the
                            next step goes on from the unprojected v */
   double spectral_radius; /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
+  /* implicit methods: */
+  double
+      newton_tolerance; /* default 1e-12: largest last increment, of p relative to max |p| and of v
+                              relative to max |v|; or until rounding stops it */
+  int max_newton;       /* default 20, 1..1000: iterations of a stage; more fail the step */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 

@@ -83,9 +83,8 @@ static vin_status project_position(vin_integrator *self, const vin_state *from, 
                    left, step);
 }
 
-/* Back onto the constraints. *factored: the projector then holds the factorisation at the end. */
-static vin_status project(vin_integrator *self, const vin_state *from, double t, vin_state *to,
-                          bool *factored) {
+vin_status vini_project_result(vin_integrator *self, const vin_state *from, double t, vin_state *to,
+                               bool *factored) {
   *factored = false;
   if (self->options.projection & VIN_PROJECTION_POSITION) {
     VINI_TRY(project_position(self, from, t, to->p));
@@ -112,7 +111,7 @@ static vin_status step(vin_integrator *self, const vin_state *from, double h, vi
     break;
   }
   bool factored = false;
-  VINI_TRY(project(self, from, t, to, &factored));
+  VINI_TRY(vini_project_result(self, from, t, to, &factored));
   VINI_TRY(accelerate(self, t, to->p, to->v, factored, self->vdot, to->lambda));
   self->factor_fits = true;
   return VIN_OK;

@@ -64,6 +64,10 @@ vin_status vini_rattle_step(vin_integrator *self, const vin_state *from, double 
                             bool continues);
 vin_status vini_explicit_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
                               bool continues);
+/* Back onto the constraints after a step, as options.projection says. *factored: the projector then
+ * holds the factorisation of M, Phi_p at the end. */
+vin_status vini_project_result(vin_integrator *self, const vin_state *from, double t, vin_state *to,
+                               bool *factored);
 /* Turns any recoverable failure of the projector into VIN_STEP_FAILED with its text; VIN_RETRY and
  * fatal statuses stay. */
 vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, double h);

@@ -1,5 +1,5 @@
 /* The table of methods, in the order of vin_method. */
-#include "integrate/integrate.h"
+#include "integrate/implicit.h"
 
 #define MASS VINI_METHOD_CONSTANT_MASS
 #define INCREMENTS VINI_METHOD_INCREMENTS
@@ -16,14 +16,19 @@ const vini_method vini_methods[] = {
     {VIN_METHOD_LIM, "lim", MASS, NULL, NULL, NULL},
     {VIN_METHOD_COLLATZ, "collatz", 0, NULL, NULL, NULL},
     {VIN_METHOD_DOPRI5, "dopri5", 0, NULL, NULL, NULL},
-    {VIN_METHOD_BACKWARD_EULER, "backward-euler", 0, NULL, NULL, NULL},
-    {VIN_METHOD_MIDPOINT, "midpoint", 0, NULL, NULL, NULL},
-    {VIN_METHOD_TRAPEZOIDAL, "crank-nicolson", 0, NULL, NULL, NULL},
-    {VIN_METHOD_BDF2, "bdf2", 0, NULL, NULL, NULL},
-    {VIN_METHOD_RADAU5, "radau5", 0, NULL, NULL, NULL},
-    {VIN_METHOD_EULER3, "index3-euler", 0, NULL, NULL, NULL},
-    {VIN_METHOD_GGL, "ggl", 0, NULL, NULL, NULL},
-    {VIN_METHOD_GENERALIZED_ALPHA, "generalized-alpha", 0, NULL, NULL, NULL},
+    {VIN_METHOD_BACKWARD_EULER, "backward-euler", 0, vini_reduced_create, vini_implicit_destroy,
+     vini_reduced_step},
+    {VIN_METHOD_MIDPOINT, "midpoint", 0, vini_reduced_create, vini_implicit_destroy,
+     vini_reduced_step},
+    {VIN_METHOD_TRAPEZOIDAL, "crank-nicolson", 0, vini_reduced_create, vini_implicit_destroy,
+     vini_reduced_step},
+    {VIN_METHOD_BDF2, "bdf2", 0, vini_reduced_create, vini_implicit_destroy, vini_reduced_step},
+    {VIN_METHOD_RADAU5, "radau5", 0, vini_radau_create, vini_implicit_destroy, vini_radau_step},
+    {VIN_METHOD_EULER3, "index3-euler", 0, vini_index3_create, vini_implicit_destroy,
+     vini_index3_step},
+    {VIN_METHOD_GGL, "ggl", 0, vini_ggl_create, vini_implicit_destroy, vini_ggl_step},
+    {VIN_METHOD_GENERALIZED_ALPHA, "generalized-alpha", 0, vini_index3_create,
+     vini_implicit_destroy, vini_index3_step},
     {VIN_METHOD_PARTITION_COLLATZ, "partition-collatz", 0, NULL, NULL, NULL},
     {VIN_METHOD_PARTITION_RK4, "partition-rk4", 0, NULL, NULL, NULL},
 };
