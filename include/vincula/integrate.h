@@ -28,13 +28,14 @@ typedef enum vin_method {
   /* explicit, on the acceleration-level system */
   VIN_METHOD_COLLATZ, /* [collatz] explicit midpoint rule, order 2 */
   VIN_METHOD_DOPRI5,  /* [dopri5] Dormand-Prince 5(4), order 5, with an error estimate */
-  /* implicit, on the reduced (acceleration-level) system, with projection */
+  /* implicit, on the reduced (acceleration-level) system, with projection; M may vary */
   VIN_METHOD_BACKWARD_EULER, /* [backward-euler] order 1, L-stable */
   VIN_METHOD_MIDPOINT,       /* [midpoint] implicit midpoint rule, order 2 */
   VIN_METHOD_TRAPEZOIDAL,    /* [crank-nicolson] order 2 */
-  VIN_METHOD_BDF2,           /* [bdf2] order 2, L-stable, steps of equal length */
-  VIN_METHOD_RADAU5,         /* [radau5] Radau IIA with 3 stages, order 5, L-stable */
-  /* implicit, directly on the constrained equations */
+  VIN_METHOD_BDF2,   /* [bdf2] order 2, L-stable; step ratios in 1/2..2, else it starts anew */
+  VIN_METHOD_RADAU5, /* [radau5] Radau IIA with 3 stages, order 5, L-stable */
+  /* implicit, directly on the constrained equations; projection is ignored, M may vary. Phi = 0 at
+   * each end; h = Phi_p v + Phi_t is of the method's order (ggl: 0 too) */
   VIN_METHOD_EULER3,            /* [index3-euler] implicit Euler on the index-3 equations */
   VIN_METHOD_GGL,               /* [ggl] the same on the stabilised index-2 form */
   VIN_METHOD_GENERALIZED_ALPHA, /* [generalized-alpha] order 2, damping chosen by spectral_radius */
@@ -46,8 +47,8 @@ typedef enum vin_method {
 VIN_API const char *vin_method_name(vin_method method);
 VIN_API vin_status vin_method_from_name(vin_method *method, const char *name);
 
-/** Projection after each step of taylor2, euler and rk4; rattle satisfies both levels by itself and
- *  ignores it. Names: none, position, velocity, both. */
+/** Projection after each step of the methods on the acceleration-level system; the others hold the
+ *  constraints by themselves and ignore it. Names: none, position, velocity, both. */
 typedef enum vin_projection {
   VIN_PROJECTION_NONE = 0,
   VIN_PROJECTION_POSITION = 1,
@@ -100,9 +101,11 @@ typedef struct vin_state {
 typedef struct vin_stats {
   int64_t steps;    /* steps that succeeded */
   int64_t failures; /* steps that failed */
-  int64_t sweeps;   /* corrections in rattle's position stage, Newton steps in projections */
+  int64_t sweeps; /* corrections in rattle's position stage, Newton steps of implicit stages and of
+                       projections */
   int64_t force_evaluations, jacobian_evaluations, constraint_evaluations;
-  vin_solver_stats solver; /* symbolic, numeric, solves, ... */
+  vin_solver_stats solver; /* symbolic, numeric, solves, ... of the saddle point and of the implicit
+                              methods' Newton matrices (one analysis each; radau5 and ggl have 2) */
 } vin_stats;
 
 typedef struct vin_integrator vin_integrator;
@@ -125,6 +128,18 @@ VIN_API vin_status vin_integrator_step(vin_integrator *integrator, const vin_sta
 VIN_API vin_stats vin_integrator_get_stats(const vin_integrator *integrator);
 /** Projection and acceleration solves that share the integrator's analysis. */
 VIN_API vin_projector *vin_integrator_projector(vin_integrator *integrator);
+
+/** Dense derivatives of the acceleration and the multipliers at a state, from K X = -[F_p F_v; G_p G_v]
+ *  with many right-hand sides (lecture notes of theory [6], 8.7 and chapter 21): vdot_p, vdot_v
+ *  n x n, lambda_p, lambda_v m x n, column by column. For small systems, and as a check: the
+ *  implicit methods take the same Newton steps without it. The tangents are those of the
+ *  integrators (force_p, force_v, coloured differences, here of second order: about ten digits).
+ *  VIN_ERR_TOO_LARGE: n above the limit; otherwise as vin_project_acceleration(). O(n) solves;
+ *  allocates. On failure the results are undefined. */
+#define VIN_REDUCED_JACOBIAN_LIMIT 4096
+VIN_API vin_status vin_reduced_jacobian(vin_projector *projector, double t, const double *p,
+                                        const double *v, double *vdot_p, double *vdot_v,
+                                        double *lambda_p, double *lambda_v);
 
 #ifdef __cplusplus
 }
