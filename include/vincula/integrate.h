@@ -20,9 +20,10 @@ typedef enum vin_method {
   VIN_METHOD_EULER,   /* [euler] explicit Euler on (p, v), order 1; gains energy */
   VIN_METHOD_RK4,     /* [rk4] classical Runge-Kutta on the acceleration-level system, order 4 */
   /* geometric; M constant */
-  VIN_METHOD_SHAKE,   /* [shake] order 2, the positions of rattle, velocities off the tangent */
-  VIN_METHOD_RATTLE4, /* [rattle4] symmetric composition of rattle steps, order 4 */
-  VIN_METHOD_RATTLE6, /* [rattle6] the same, order 6 */
+  VIN_METHOD_SHAKE,   /* [shake] order 2, lambda too; the positions of rattle, v off the tangent
+                         space by O(h^2); evaluates one step ahead of its result */
+  VIN_METHOD_RATTLE4, /* [rattle4] symmetric composition of 5 rattle steps, order 4, lambda too */
+  VIN_METHOD_RATTLE6, /* [rattle6] the same with 9, order 6 */
   VIN_METHOD_HBVM,    /* [hbvm] HBVM(k,s): energy and constraints exact; see stages, nodes */
   VIN_METHOD_LIM,     /* [lim] line-integral method (k,s,r); see stages, nodes, multiplier_terms */
   /* explicit, on the acceleration-level system */
@@ -81,7 +82,9 @@ typedef struct vin_options {
   int multiplier_terms; /* r of lim, odd, <= s; default 0: the largest */
   int project_output;   /* default 0; 1: v of the result is projected and lambda recomputed, but the
                            next step goes on from the unprojected v */
-  double spectral_radius; /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
+  double spectral_radius;  /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
+  double energy_tolerance; /* hbvm, lim: a step fails when vin_integrator_energy_error() exceeds
+                              this fraction of the largest energy in it; default 0: not judged */
   /* implicit methods: */
   double
       newton_tolerance; /* default 1e-12: largest last increment, of p relative to max |p| and of v
@@ -124,6 +127,13 @@ VIN_API const char *vin_integrator_error(const vin_integrator *integrator);
  *  step back: try a smaller h; VIN_RETRY: a callback asks for that; VIN_ERR_*. */
 VIN_API vin_status vin_integrator_step(vin_integrator *integrator, const vin_state *from, double h,
                                        vin_state *to);
+
+/** Change of kinetic and potential energy over the last step of hbvm or lim, minus the work of moving
+ *  constraints and of the part of the force that depends on v, f(p,v,t) - f(p,0,t), by the method's
+ *  own quadrature; J. Rounding where the quadrature is exact; otherwise its error. A potential that
+ *  depends on t is not accounted for. Costs nodes evaluations of the force.
+ *  VIN_ERR_UNSUPPORTED: another method, or no potential; VIN_ERR_BAD_STATE: no step yet. */
+VIN_API vin_status vin_integrator_energy_error(vin_integrator *integrator, double *error);
 
 VIN_API vin_stats vin_integrator_get_stats(const vin_integrator *integrator);
 /** Projection and acceleration solves that share the integrator's analysis. */

@@ -64,6 +64,14 @@ vin_status vini_rattle_step(vin_integrator *self, const vin_state *from, double 
                             bool continues);
 vin_status vini_explicit_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
                               bool continues);
+vin_status vini_shake_create(vin_integrator *self);
+void vini_shake_destroy(vin_integrator *self);
+vin_status vini_shake_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                           bool continues);
+vin_status vini_composition_create(vin_integrator *self);
+void vini_composition_destroy(vin_integrator *self);
+vin_status vini_composition_step(vin_integrator *self, const vin_state *from, double h,
+                                 vin_state *to, bool continues);
 /* Back onto the constraints after a step, as options.projection says. *factored: the projector then
  * holds the factorisation of M, Phi_p at the end. */
 vin_status vini_project_result(vin_integrator *self, const vin_state *from, double t, vin_state *to,

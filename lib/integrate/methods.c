@@ -1,4 +1,6 @@
 /* The table of methods, in the order of vin_method. */
+#include "integrate/integrate.h"
+#include "integrate/line_integral.h"
 #include "integrate/implicit.h"
 
 #define MASS VINI_METHOD_CONSTANT_MASS
@@ -9,11 +11,14 @@ const vini_method vini_methods[] = {
     {VIN_METHOD_TAYLOR2, "taylor2", 0, NULL, NULL, vini_explicit_step},
     {VIN_METHOD_EULER, "euler", 0, NULL, NULL, vini_explicit_step},
     {VIN_METHOD_RK4, "rk4", 0, NULL, NULL, vini_explicit_step},
-    {VIN_METHOD_SHAKE, "shake", MASS | INCREMENTS, NULL, NULL, NULL},
-    {VIN_METHOD_RATTLE4, "rattle4", MASS | INCREMENTS, NULL, NULL, NULL},
-    {VIN_METHOD_RATTLE6, "rattle6", MASS | INCREMENTS, NULL, NULL, NULL},
-    {VIN_METHOD_HBVM, "hbvm", MASS, NULL, NULL, NULL},
-    {VIN_METHOD_LIM, "lim", MASS, NULL, NULL, NULL},
+    {VIN_METHOD_SHAKE, "shake", MASS | INCREMENTS, vini_shake_create, vini_shake_destroy,
+     vini_shake_step},
+    {VIN_METHOD_RATTLE4, "rattle4", MASS | INCREMENTS, vini_composition_create,
+     vini_composition_destroy, vini_composition_step},
+    {VIN_METHOD_RATTLE6, "rattle6", MASS | INCREMENTS, vini_composition_create,
+     vini_composition_destroy, vini_composition_step},
+    {VIN_METHOD_HBVM, "hbvm", MASS, vini_line_create, vini_line_destroy, vini_line_step},
+    {VIN_METHOD_LIM, "lim", MASS, vini_line_create, vini_line_destroy, vini_line_step},
     {VIN_METHOD_COLLATZ, "collatz", 0, NULL, NULL, NULL},
     {VIN_METHOD_DOPRI5, "dopri5", 0, NULL, NULL, NULL},
     {VIN_METHOD_BACKWARD_EULER, "backward-euler", 0, vini_reduced_create, vini_implicit_destroy,
