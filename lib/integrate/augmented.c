@@ -34,14 +34,14 @@ static void put_mass(filler *w, double factor) {
 }
 
 /* Phi_p and Phi_p', and the places of the ones that stand for dropped rows. */
-static void put_constraints(filler *w, double factor, bool diagonal) {
+static void put_constraints(filler *w, const vini_block *block, bool diagonal) {
   const vini_tangent *t = w->matrix->tangent;
   vin_triplets j = t->system->desc.jacobian_pattern;
   const unsigned char *dropped = w->matrix->dropped;
   for (vin_int k = 0; k < j.count; k++) {
-    double value = w->value == NULL || dropped[j.row[k]] ? 0 : factor * w->jacobian[k];
-    put(w, t->n + j.row[k], j.col[k], value);
-    put(w, j.col[k], t->n + j.row[k], value);
+    double value = w->value == NULL || dropped[j.row[k]] ? 0 : w->jacobian[k];
+    put(w, t->n + j.row[k], j.col[k], block->rows * value);
+    put(w, j.col[k], t->n + j.row[k], block->jacobian * value);
   }
   for (vin_int i = 0; i < t->m && diagonal; i++) {
     put(w, t->n + i, t->n + i, dropped[i] ? 1 : 0);
@@ -78,7 +78,7 @@ static void fill(filler *w, const vini_block *block) {
     w->row_at = (vin_int)(k / matrix->stages) * size;
     w->col_at = (vin_int)(k % matrix->stages) * size;
     if (shape->mass != 0) put_mass(w, block[k].mass);
-    if (shape->jacobian != 0) put_constraints(w, block[k].jacobian, w->row_at == w->col_at);
+    if (shape->jacobian != 0) put_constraints(w, &block[k], w->row_at == w->col_at);
     if (shape->f_p != 0 || shape->f_v != 0) put_force_tangents(w, &block[k]);
     if (shape->g_p != 0 || shape->g_v != 0) put_constraint_tangents(w, &block[k]);
   }

@@ -1,7 +1,7 @@
 /* augmented - the sparse Newton matrices of the implicit methods, theory (62): blocks
  *
  *     [ c_M M + c_fp F_p + c_fv F_v            c_J Phi_p' ]
- *     [ c_J Phi_p + c_gp G_p + c_gv G_v             0     ]       n + m
+ *     [ c_R Phi_p + c_gp G_p + c_gv G_v             0     ]       n + m
  *
  * one of them, or four as [ 0 1; 2 3 ]: a complex matrix in real numbers, or two coupled stages.
  * Dependent constraint rows are replaced by lambda_c = 0. */
@@ -12,7 +12,7 @@
 #include "vincula/linsys.h"
 
 typedef struct vini_block {
-  double mass, jacobian; /* 0 at creation: never there */
+  double mass, jacobian, rows; /* rows: c_R. 0 at creation (the first two): never there */
   double f_p, f_v, g_p, g_v;
 } vini_block;
 

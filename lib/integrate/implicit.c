@@ -19,6 +19,11 @@ static vin_status check_options(vin_integrator *self) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "spectral_radius is %g, must be in 0..1",
                      o->spectral_radius);
   }
+  if (o->baumgarte.order > 2) {
+    return vini_fail(object, VIN_ERR_UNSUPPORTED,
+                     "%s takes Baumgarte's stabilisation of first and second order only",
+                     self->method->name);
+  }
   return VIN_OK;
 }
 
@@ -115,6 +120,12 @@ vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double
                                        NULL));
   take_dropped(self);
   return VIN_OK;
+}
+
+double vini_stabilised(const vin_integrator *self, double gamma, double beta) {
+  const vin_baumgarte *b = &self->options.baumgarte;
+  if (b->order == 1) return gamma / b->tau;
+  return b->order == 2 ? b->omega * (2 * b->zeta * gamma + b->omega * beta) : 0;
 }
 
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from) {

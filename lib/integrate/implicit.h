@@ -57,6 +57,9 @@ void vini_implicit_destroy(vin_integrator *self);
 /* Acceleration, multipliers and dependent rows at a state; self->vdot and lambda of the data. */
 vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double *p,
                                     const double *v, bool factored);
+/* What Baumgarte's stabilisation adds to the factor 1 of Phi_p in the constraint rows of the Newton
+ * matrix, for v = .. + gamma a, p = .. + beta a. */
+double vini_stabilised(const vin_integrator *self, double gamma, double beta);
 /* At a start that is not the end of the last step: the same, and what was kept is forgotten. */
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from);
 

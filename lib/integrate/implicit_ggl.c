@@ -15,8 +15,8 @@ vin_status vini_ggl_create(vin_integrator *self) {
   VINI_TRY(vini_implicit_begin(self, 2));
   vini_implicit *data = self->data;
   vini_object *object = &self->projector->object;
-  const vini_block slip = {.mass = 1, .jacobian = 1},
-                   dynamic = {.mass = 1, .jacobian = 1, .f_p = 1, .f_v = 1, .g_v = 1};
+  const vini_block slip = {.mass = 1, .jacobian = 1, .rows = 1},
+                   dynamic = {.mass = 1, .jacobian = 1, .rows = 1, .f_p = 1, .f_v = 1, .g_v = 1};
   vin_status status = vini_augmented_create(&data->matrix, object, &data->tangent, &self->stats,
                                             VIN_SOLVER_AUTO, 1, &dynamic, data->dropped);
   if (status == VIN_OK) {
@@ -76,22 +76,12 @@ static vin_status factor(vin_integrator *self, double t, double h, const double 
   const double *mass = self->projector->mass_values, *jacobian = self->projector->jacobian_values;
   unknowns x = of(self);
   VINI_TRY(vini_tangent_evaluate(&data->tangent, t, p, v, x.a, x.lambda, h, VINI_TANGENT_G));
-  const vini_block slip = {.mass = 1, .jacobian = 1},
-                   dynamic = {.mass = 1, .jacobian = 1, .f_p = h * h, .f_v = h, .g_v = 0.5 * h};
+  const vini_block slip = {.mass = 1, .jacobian = 1, .rows = 1},
+                   dynamic = {
+                       .mass = 1, .jacobian = 1, .rows = 1, .f_p = h * h, .f_v = h, .g_v = 0.5 * h};
   data->gamma = h;
   VINI_TRY(vini_augmented_factor(&data->matrix, &dynamic, mass, jacobian));
   return vini_augmented_factor(&data->pair, &slip, mass, jacobian);
-}
-
-/* y -= factor A x for values on a pattern; rows marked in skip (may be NULL) are left alone. */
-static void subtract(const vin_sparse *pattern, const double *value, double factor, const double *x,
-                     const unsigned char *skip, double *y) {
-  for (vin_int j = 0; j < pattern->cols; j++) {
-    for (vin_int k = pattern->start[j]; k < pattern->start[j + 1]; k++) {
-      vin_int i = pattern->row[k];
-      if (skip == NULL || !skip[i]) y[i] -= factor * value[k] * x[j];
-    }
-  }
 }
 
 /* data->x := the increments, as w, mu, a, lambda. */
@@ -104,8 +94,8 @@ static vin_status solve(vin_integrator *self, double h) {
     if (!data->dropped[i]) position[i] -= h * velocity[i];
   }
   VINI_TRY(vini_augmented_solve(&data->pair, slip));
-  subtract(tangent->f, tangent->f_p, h, slip, NULL, dynamic);
-  subtract(tangent->g, tangent->g_v, 0.5, slip, data->dropped, velocity);
+  vini_tangent_subtract(tangent->f, tangent->f_p, h, slip, NULL, dynamic);
+  vini_tangent_subtract(tangent->g, tangent->g_v, 0.5, slip, data->dropped, velocity);
   return vini_augmented_solve(&data->matrix, dynamic);
 }
 

@@ -61,7 +61,7 @@ vin_status vini_newton_failure(vin_integrator *self, const vini_newton *newton) 
                    newton->contraction, newton->residual);
 }
 
-/* x_g := -Phi / beta or -(Phi_p a + curvature) */
+/* x_g := -Phi / beta or -(Phi_p a + curvature + stabilisation) */
 static vin_status constraint_rows(vin_integrator *self, const vini_stage *stage, const double *p,
                                   const double *v, const double *a, double *x) {
   vin_projector *projector = self->projector;
@@ -71,10 +71,8 @@ static vin_status constraint_rows(vin_integrator *self, const vini_stage *stage,
     for (vin_int i = 0; i < self->m; i++) x[i] = -x[i] / stage->beta;
     return VIN_OK;
   }
-  VINI_TRY(vini_eval_curvature(self->system, &projector->object, stage->t, p, v, x,
-                               projector->curvature_work));
-  vini_projector_add_jacobian(projector, 1, a, x);
-  for (vin_int i = 0; i < self->m; i++) x[i] = -x[i];
+  VINI_TRY(vini_acceleration_rows(self, stage->t, p, v, NULL, NULL, x));
+  vini_projector_add_jacobian(projector, -1, a, x);
   return VIN_OK;
 }
 
@@ -135,10 +133,11 @@ static vin_status factor(vin_integrator *self, const vini_stage *stage, const do
   unsigned wanted = stage->position_level ? 0 : VINI_TANGENT_G;
   VINI_TRY(
       vini_tangent_evaluate(&data->tangent, stage->t, p, v, data->a, data->l, stage->h, wanted));
-  vini_block block = {.mass = 1, .jacobian = 1, .f_p = stage->beta, .f_v = stage->gamma};
+  vini_block block = {.mass = 1, .jacobian = 1, .rows = 1, .f_p = stage->beta, .f_v = stage->gamma};
   if (!stage->position_level) {
     block.g_p = stage->beta;
     block.g_v = stage->gamma;
+    block.rows += vini_stabilised(self, stage->gamma, stage->beta);
   }
   data->gamma = stage->gamma;
   data->beta = stage->beta;

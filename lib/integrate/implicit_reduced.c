@@ -113,7 +113,7 @@ static vin_status step(vin_integrator *self, const vin_state *from, double h, vi
   memcpy(data->l, data->lambda, m * sizeof(double));
   VINI_TRY(advance(self, from, h, to));
   bool factored = false;
-  VINI_TRY(vini_project_result(self, from, from->t + h, to, &factored));
+  VINI_TRY(vini_project_step(self, from, from->t + h, to, &factored));
   vin_method method = self->options.method;
   if (method == VIN_METHOD_MIDPOINT || method == VIN_METHOD_TRAPEZOIDAL) {
     /* the stage is not the end, or the next step needs v' of the projected end */

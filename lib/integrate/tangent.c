@@ -235,3 +235,13 @@ vin_status vini_tangent_evaluate(vini_tangent *self, double t, const double *p, 
   VINI_TRY(difference(self, &at, BY_VELOCITY, self->f_v, self->g_v));
   return add_force(self, &at);
 }
+
+void vini_tangent_subtract(const vin_sparse *pattern, const double *value, double factor,
+                           const double *x, const unsigned char *skip, double *y) {
+  for (vin_int j = 0; j < pattern->cols; j++) {
+    for (vin_int k = pattern->start[j]; k < pattern->start[j + 1]; k++) {
+      vin_int i = pattern->row[k];
+      if (skip == NULL || !skip[i]) y[i] -= factor * value[k] * x[j];
+    }
+  }
+}

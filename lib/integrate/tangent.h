@@ -49,4 +49,8 @@ void vini_tangent_destroy(vini_tangent *tangent, const vin_context *context);
 vin_status vini_tangent_evaluate(vini_tangent *tangent, double t, const double *p, const double *v,
                                  const double *a, const double *lambda, double h, unsigned wanted);
 
+/* y -= factor A x for one of the tangents; rows marked in skip (may be NULL) are left alone. */
+void vini_tangent_subtract(const vin_sparse *pattern, const double *value, double factor,
+                           const double *x, const unsigned char *skip, double *y);
+
 #endif
