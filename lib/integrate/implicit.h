@@ -18,7 +18,8 @@ typedef struct vini_stage {
 /* How an iteration goes. */
 typedef struct vini_newton {
   double p_size, v_size; /* what increments are relative to */
-  double floor;          /* increments that rounding may leave */
+  double tolerance;
+  double floor; /* increments that rounding may leave */
   double increment, before, contraction, residual;
   int iterations, slow;
 } vini_newton;
@@ -77,8 +78,10 @@ vin_status vini_stage_check_dropped(vin_integrator *self, const vini_stage *stag
 vin_status vini_implicit_find_dropped(vin_integrator *self, double t, const double *p,
                                       const double *v, bool *changed);
 
-void vini_newton_begin(vini_newton *newton, vin_int n, const double *p, const double *v,
-                       const double *a, double h);
+/* position_level: the iteration goes on to a hundredth of the user's tolerance, because what it leaves
+ * is the residual of the constraints. */
+void vini_newton_begin(vini_newton *newton, const vin_integrator *self, const double *p,
+                       const double *v, const double *a, double h, bool position_level);
 /* Takes the size of one more increment, in p and in v. fresh: the matrix is that of this point. */
 vini_verdict vini_newton_judge(vini_newton *newton, const vin_options *options, double p_increment,
                                double v_increment, bool fresh);

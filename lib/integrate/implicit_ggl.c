@@ -120,7 +120,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
   vini_newton newton = {0};
   unknowns w = of(self);
   double t = from->t + h;
-  vini_newton_begin(&newton, self->n, from->p, from->v, w.a, h);
+  vini_newton_begin(&newton, self, from->p, from->v, w.a, h, true);
   for (;;) {
     place(self, from, h, to->p, to->v);
     VINI_TRY(residual(self, from, h, to->p, to->v));

@@ -45,7 +45,8 @@ static coefficients chosen(const vin_integrator *self) {
 }
 
 /* The algorithmic acceleration belongs to t + (alpha_m - alpha_f) h, a time before t; it is found
- * from v' at t and at the mirrored time, to O(h^2). */
+ * from v' at t and at the mirrored time, to O(h^2). Where v' changes by more than its own size on
+ * that way, h does not resolve the motion (it is stiff), and v' itself is the safe start. */
 static vin_status start_alpha(vin_integrator *self, const vin_state *from, double h) {
   vini_implicit *data = self->data;
   coefficients c = chosen(self);
@@ -62,7 +63,9 @@ static vin_status start_alpha(vin_integrator *self, const vin_state *from, doubl
   memcpy(data->guess_a, self->vdot, n * sizeof(double));
   memcpy(data->guess_l, data->lambda, m * sizeof(double));
   VINI_TRY(vini_implicit_accelerate(self, from->t + ahead, data->p, data->v, false));
-  for (vin_int i = 0; i < self->n; i++) past[i] = 2 * data->guess_a[i] - self->vdot[i];
+  for (vin_int i = 0; i < self->n; i++) past[i] = data->guess_a[i] - self->vdot[i];
+  bool resolved = vini_max_abs(past, self->n) <= vini_max_abs(data->guess_a, self->n);
+  for (vin_int i = 0; i < self->n; i++) past[i] = data->guess_a[i] + (resolved ? past[i] : 0);
   memcpy(self->vdot, data->guess_a, n * sizeof(double));
   memcpy(data->lambda, data->guess_l, m * sizeof(double));
   return VIN_OK;

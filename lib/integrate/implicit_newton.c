@@ -14,6 +14,9 @@
 /* Increments of the velocity are differences of positions over h: rounding of p is seen there
  * divided by h. This many units in the last place may be left. */
 #define FLOOR_ULPS 128
+/* Increments of a position-level iteration are asked to be this part of the tolerance: where they
+ * contract by 0.1, Phi is at rounding. */
+#define POSITION_SHARE 0.01
 /* Iterations with the matrix of their own point that grow, before the attempt is given up. */
 #define MOST_GROWING 3
 /* What the rows left out as dependent may be violated by, relative to their terms: the value of
@@ -24,9 +27,11 @@ static double positive(double x) {
   return x > 0 ? x : 1;
 }
 
-void vini_newton_begin(vini_newton *self, vin_int n, const double *p, const double *v,
-                       const double *a, double h) {
-  *self = (vini_newton){0};
+void vini_newton_begin(vini_newton *self, const vin_integrator *integrator, const double *p,
+                       const double *v, const double *a, double h, bool position_level) {
+  vin_int n = integrator->n;
+  *self = (vini_newton){.tolerance = integrator->options.newton_tolerance};
+  if (position_level) self->tolerance *= POSITION_SHARE;
   self->v_size = vini_max(vini_max_abs(v, n), fabs(h) * vini_max_abs(a, n));
   self->p_size = positive(vini_max(vini_max_abs(p, n), fabs(h) * self->v_size));
   self->v_size = positive(self->v_size);
@@ -39,12 +44,11 @@ vini_verdict vini_newton_judge(vini_newton *self, const vin_options *options, do
   self->increment = vini_max(p_increment / self->p_size, v_increment / self->v_size);
   self->iterations++;
   if (!(self->increment <= DBL_MAX)) return VINI_NEWTON_DIVERGED;
-  if (self->increment <= options->newton_tolerance) return VINI_NEWTON_CONVERGED;
+  if (self->increment <= self->tolerance) return VINI_NEWTON_CONVERGED;
   bool first = self->iterations == 1;
   double rate = first ? 0 : self->increment / self->before;
   self->contraction = rate;
-  if (!first && rate < SLOW &&
-      rate * self->increment <= (1 - rate) * 0.1 * options->newton_tolerance) {
+  if (!first && rate < SLOW && rate * self->increment <= (1 - rate) * 0.1 * self->tolerance) {
     return VINI_NEWTON_CONVERGED;
   }
   if (rate > STAGNANT && self->increment <= self->floor) return VINI_NEWTON_CONVERGED;
@@ -57,8 +61,8 @@ vin_status vini_newton_failure(vin_integrator *self, const vini_newton *newton) 
   return vini_fail(&self->projector->object, VIN_STEP_FAILED,
                    "Newton's method did not converge in %d iterations: increment %.3g of the "
                    "state, tolerance %.3g, contraction %.3g, residual of the forces %.3g",
-                   newton->iterations, newton->increment, self->options.newton_tolerance,
-                   newton->contraction, newton->residual);
+                   newton->iterations, newton->increment, newton->tolerance, newton->contraction,
+                   newton->residual);
 }
 
 /* x_g := -Phi / beta or -(Phi_p a + curvature + stabilisation) */
@@ -176,7 +180,9 @@ static vin_status iterate(vin_integrator *self, const vini_stage *stage, double 
   double *x = data->x;
   for (;;) {
     VINI_TRY(prepare(self, stage, p, v, due));
-    if (newton->iterations == 0) vini_newton_begin(newton, self->n, p, v, data->a, stage->h);
+    if (newton->iterations == 0) {
+      vini_newton_begin(newton, self, p, v, data->a, stage->h, stage->position_level);
+    }
     newton->residual = vini_max_abs(x, self->n);
     VINI_TRY(vini_augmented_solve(&data->matrix, x));
     for (vin_int i = 0; i < self->n; i++) data->a[i] += x[i];

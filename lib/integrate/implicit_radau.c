@@ -184,7 +184,7 @@ static void add(vin_integrator *self, double h, double *p, double *v) {
 static vin_status iterate(vin_integrator *self, const vin_state *from, double h, int begin) {
   vini_implicit *data = self->data;
   vini_newton newton = {0};
-  vini_newton_begin(&newton, self->n, from->p, from->v, stage_a(self, 0), h);
+  vini_newton_begin(&newton, self, from->p, from->v, stage_a(self, 0), h, false);
   bool due = !data->matrix.factored || !data->pair.factored || data->gamma != h;
   int stage = begin;
   for (;;) {

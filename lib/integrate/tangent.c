@@ -216,8 +216,11 @@ static vin_status add_force(vini_tangent *self, const point *at) {
   return VIN_OK;
 }
 
+/* Sizes so small that a displacement of them would be rounded away stand for 0. */
+#define LEAST_SIZE 1e-250
+
 static double positive(double x) {
-  return x > 0 ? x : 1;
+  return x > LEAST_SIZE ? x : 1;
 }
 
 vin_status vini_tangent_evaluate(vini_tangent *self, double t, const double *p, const double *v,
