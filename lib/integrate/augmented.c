@@ -4,6 +4,8 @@
 
 /* Newton's method forgives an inexact solution, not a meaningless one. */
 #define RESIDUAL_TOLERANCE 1e-8
+/* Right-hand sides below it have no digits left to solve for: a motion that has died out. */
+#define LEAST_RESIDUAL 1e-250
 
 /* Writes the triplets (row != NULL) or the values of a block, in one fixed order. */
 typedef struct filler {
@@ -178,6 +180,11 @@ vin_status vini_augmented_factor(vini_augmented *self, const vini_block *blocks,
 }
 
 vin_status vini_augmented_solve(vini_augmented *self, double *x) {
+  int64_t size = (int64_t)self->stages * (self->tangent->n + (int64_t)self->tangent->m);
+  if (vini_max_abs(x, size) < LEAST_RESIDUAL) {
+    memset(x, 0, (size_t)size * sizeof *x);
+    return VIN_OK;
+  }
   vin_status status = vin_linsys_solve(self->linsys, 1, x, x);
   count(self);
   return status == VIN_OK ? VIN_OK : failure(self, status);
