@@ -34,8 +34,7 @@ typedef enum vin_method {
   VIN_METHOD_MIDPOINT,       /* [midpoint] implicit midpoint rule, order 2 */
   VIN_METHOD_TRAPEZOIDAL,    /* [crank-nicolson] order 2 */
   VIN_METHOD_BDF2,   /* [bdf2] order 2, L-stable; step ratios in 1/2..2, else it starts anew */
-  VIN_METHOD_RADAU5, /* [radau5] Radau IIA with 3 stages, order 5, L-stable, with an
-                                   error estimate */
+  VIN_METHOD_RADAU5, /* [radau5] Radau IIA, 3 stages, order 5, L-stable; an error estimate */
   /* implicit, directly on the constrained equations; projection is ignored, M may vary. Phi = 0 at
    * each end; h = Phi_p v + Phi_t is of the method's order (ggl: 0 too) */
   VIN_METHOD_EULER3,            /* [index3-euler] implicit Euler on the index-3 equations */
@@ -97,8 +96,11 @@ typedef struct vin_options {
   int multiplier_terms; /* r of lim, odd, <= s; default 0: the largest */
   int project_output;   /* default 0; 1: v of the result is projected and lambda recomputed, but the
                            next step goes on from the unprojected v */
-  /* Step control of vin_sim, for methods with an error estimate (dopri5, radau5); both 0 (default): steps of
-   * constant length. A step is accepted when the estimated error of each component is at most
+  double spectral_radius;  /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
+  double energy_tolerance; /* hbvm, lim: a step fails when vin_integrator_energy_error() exceeds
+                              this fraction of the largest energy in it; default 0: not judged */
+  /* Step control of vin_sim, for methods with an error estimate (dopri5, radau5); both 0 (default):
+   * steps of constant length. A step is accepted when the estimated error of each component is at most
    * absolute_tolerance + relative_tolerance |component| (m and m/s alike) and the constraint
    * residuals grew by no more than such errors explain. `step` is then the first trial step. */
   double relative_tolerance; /* default 0; > 0 needs absolute_tolerance > 0 as well */
@@ -111,14 +113,10 @@ typedef struct vin_options {
   double projection_drift; /* default 0: not used; > 0: the projection follows a step that leaves
                               max |Phi_c| or max |h_c| above it (and every k-th if k > 1) */
   int dense_output; /* default 0; 1: vin_integrator_interpolate() works (8 n numbers, copies) */
-  double spectral_radius;  /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
-  double energy_tolerance; /* hbvm, lim: a step fails when vin_integrator_energy_error() exceeds
-                              this fraction of the largest energy in it; default 0: not judged */
   /* implicit methods: */
-  double
-      newton_tolerance; /* default 1e-12: largest last increment, of p relative to max |p| and of v
-                              relative to max |v|; or until rounding stops it */
-  int max_newton;       /* default 20, 1..1000: iterations of a stage; more fail the step */
+  double newton_tolerance; /* default 1e-12, 0..1: largest last increment of a stage, of p relative
+                              to max |p| and of v to max |v|; or until rounding stops it */
+  int max_newton; /* default 20, 1..1000: iterations of a stage, after which the step fails */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 

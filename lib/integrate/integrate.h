@@ -94,6 +94,14 @@ vin_status vini_rattle_step(vin_integrator *self, const vin_state *from, double 
                             bool continues);
 vin_status vini_explicit_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
                               bool continues);
+vin_status vini_shake_create(vin_integrator *self);
+void vini_shake_destroy(vin_integrator *self);
+vin_status vini_shake_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                           bool continues);
+vin_status vini_composition_create(vin_integrator *self);
+void vini_composition_destroy(vin_integrator *self);
+vin_status vini_composition_step(vin_integrator *self, const vin_state *from, double h,
+                                 vin_state *to, bool continues);
 
 /* stabilise.c: the acceleration-level right-hand side that all methods of that level share. */
 vin_status vini_stabilise_check(vin_integrator *self); /* options.baumgarte */
@@ -147,14 +155,6 @@ void vini_mark_free(vin_integrator *self);
 /* partition.c: adds the work on the dependent coordinates; nothing with other methods. */
 void vini_partition_add_stats(const vin_integrator *self, vin_stats *stats);
 
-vin_status vini_shake_create(vin_integrator *self);
-void vini_shake_destroy(vin_integrator *self);
-vin_status vini_shake_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
-                           bool continues);
-vin_status vini_composition_create(vin_integrator *self);
-void vini_composition_destroy(vin_integrator *self);
-vin_status vini_composition_step(vin_integrator *self, const vin_state *from, double h,
-                                 vin_state *to, bool continues);
 /* Turns any recoverable failure of the projector into VIN_STEP_FAILED with its text; VIN_RETRY and
  * fatal statuses stay. */
 vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, double h);
