@@ -39,6 +39,7 @@ static vin_options loosened(const vin_options *options, double factor) {
   vin_options result = *options;
   result.position_tolerance *= factor;
   result.velocity_tolerance *= factor;
+  result.newton_tolerance *= factor;
   return result;
 }
 
