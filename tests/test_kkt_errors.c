@@ -1,5 +1,5 @@
 /* test_kkt_errors - bad input, wrong order of calls, failing memory. Numbers in names: reports of
- * users (shared/reference/field_reports.md). */
+ * users. */
 #include "test_kkt_support.h"
 
 #include <criterion/criterion.h>

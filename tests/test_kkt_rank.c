@@ -1,6 +1,6 @@
 /* test_kkt_rank - dependent constraints where the static order cannot tell, and the rank-revealing QR
  * must: hubs by value, a mass matrix that is only semidefinite, rows of very different size, loops of
- * mechanisms. Numbers in names: reports of users (shared/reference/field_reports.md). */
+ * mechanisms. Numbers in names: reports of users. */
 #include "kkt/kkt.h"
 #include "test_rank_support.h"
 

@@ -1,6 +1,6 @@
 /* test_kkt_redundancy - dependent and contradictory constraints; nearly dependent ones and
  * extreme masses: test_kkt_hard.c. Numbers in names: reports of users
- * (shared/reference/field_reports.md). */
+ *. */
 #include "test_kkt_support.h"
 
 #include <criterion/criterion.h>

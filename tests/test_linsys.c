@@ -1,5 +1,5 @@
 /* test_linsys - every solver of the build against a dense long double reference and published
- * values; the reports of users (shared/reference/field_reports.md, numbers in the names). */
+ * values; the reports of users (numbers in the names). */
 #include "linsys/linsys.h"
 #include "test_support.h"
 
@@ -65,7 +65,7 @@ static void saddle_make(saddle *s, test_random *random, double ratio) {
   saddle_values(s, random, ratio);
 }
 
-/* shared/reference/matrices/kkt_small.json, from the tests of osqp/qdldl: upper triangles by
+/* tests/reference/matrices/kkt_small.json, from the tests of osqp/qdldl: upper triangles by
  * columns; solutions printed with six digits. */
 typedef struct published {
   const char *name;
