@@ -44,7 +44,7 @@ static vin_status check_tolerance(vini_object *object, const char *name, double 
 static vin_status check_options(vin_sim *sim) {
   vini_object *object = &sim->object;
   const vin_options *o = &sim->options;
-  if ((int)o->method < VIN_METHOD_RATTLE || o->method > VIN_METHOD_RK4)
+  if ((unsigned)o->method >= (unsigned)vini_method_count)
     return vini_fail(object, VIN_ERR_BAD_INPUT, "method %d is unknown", (int)o->method);
   if ((int)o->projection < VIN_PROJECTION_NONE || o->projection > VIN_PROJECTION_BOTH)
     return vini_fail(object, VIN_ERR_BAD_INPUT, "projection %d is unknown", (int)o->projection);
@@ -98,6 +98,8 @@ static vin_status prepare(vin_sim *sim, vin_system *system) {
   if (status != VIN_OK)
     return vini_fail(&sim->object, status, "%s", vin_integrator_error(sim->integrator));
   sim->projector = vin_integrator_projector(sim->integrator);
+  sim->control = (vini_control){
+      .on = vini_integrator_controlled(sim->integrator), .h = sim->options.step, .error = 1};
   return VIN_OK;
 }
 
@@ -106,7 +108,8 @@ void vini_sim_restart(vin_sim *sim, double t, bool lambda_known) {
   state->t = t;
   sim->base = t;
   sim->count = 0;
-  sim->last_end = NULL;
+  sim->last_end = sim->previous = NULL;
+  sim->control.error = 1;
   /* Multipliers of a state that no step led to are those of the acceleration level; where there are
    * none (a singular configuration) zero is the neutral choice. */
   if (!lambda_known && vini_sim_accelerations(sim, sim->vdot, state->lambda, NULL) != VIN_OK)
