@@ -346,3 +346,40 @@ Test(ldlt_lanes, what_is_tested) {
   cr_assert_geq(partial, 1);
   test_problem_free(p);
 }
+
+/* Every allocation of create fails once, in turn: nothing leaks and the text says so. Factor and solve do not
+ * allocate. */
+Test(ldlt_lanes, allocation_failures_are_survived) {
+  test_problem *p = bush(5);
+  test_problem_compress(p);
+  bool reached = true;
+  for (int64_t k = 1; reached; k++) {
+    cr_assert_lt(k, 1000);
+    test_allocator allocator = {.fail_at = 0};
+    const vin_context context = test_context(&allocator);
+    vini_object *object = NULL;
+    cr_assert_eq(vini_object_begin((void **)&object, &context, sizeof *object), VIN_OK);
+    allocator.fail_at = allocator.calls + k;
+    vini_backend *backend = NULL;
+    const vin_status status = vini_ldlt_create(&backend, object, p->matrix, p->order);
+    reached = allocator.calls >= allocator.fail_at;
+    if (reached) {
+      cr_assert_eq(status, VIN_ERR_NO_MEMORY, "allocation %d", (int)k);
+      cr_assert_null(backend);
+      cr_assert(strstr(vini_text(object), "no memory"), "%s", vini_text(object));
+    } else {
+      cr_assert_eq(status, VIN_OK);
+      cr_assert(vini_is_lanes(backend));
+      const int64_t calls = allocator.calls;
+      double *b = test_random_vector(p->n + p->m, 1);
+      cr_assert_eq(backend->table->factor(backend, p->matrix), VIN_OK);
+      cr_assert_eq(backend->table->solve(backend, 1, b), VIN_OK);
+      cr_assert_eq(allocator.calls, calls);
+      backend->table->destroy(backend);
+      free(b);
+    }
+    vini_object_destroy(object);
+    cr_assert_eq(allocator.live, 0);
+  }
+  test_problem_free(p);
+}
