@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest blocks that are found automatically: a rigid body with directors, a weld's rows. Larger
- * runs of unknowns with equal neighbours are legal but gain nothing. */
-#define LARGEST_FOUND_COORDINATES 12
+/* Largest blocks that are found automatically: a weld's rows. Larger runs with equal neighbours are legal but
+ * gain nothing. */
 #define LARGEST_FOUND_CONSTRAINTS 6
 
 static vin_status no_memory(vini_object *object) {
@@ -42,33 +41,6 @@ static vin_status renumber(vini_object *object, const vin_int *given, vin_int co
   return VIN_OK;
 }
 
-/* First entry of column j of K that belongs to J. */
-static vin_int jacobian_begin(const vin_sparse *k, vin_int n, vin_int j) {
-  vin_int at = k->start[j];
-  while (at < k->start[j + 1] && k->row[at] < n) at++;
-  return at;
-}
-
-/* Consecutive coordinates in the same (one or more) constraints form a block. */
-static void find_coordinate_blocks(vini_blocks *b, const vin_sparse *k) {
-  vin_int block = -1, size = 0;
-  vin_int last_begin = 0, last_count = -1;
-  for (vin_int j = 0; j < b->n; j++) {
-    vin_int begin = jacobian_begin(k, b->n, j), count = k->start[j + 1] - begin;
-    bool joins = j > 0 && count > 0 && count == last_count && size < LARGEST_FOUND_COORDINATES &&
-                 memcmp(k->row + begin, k->row + last_begin, (size_t)count * sizeof *k->row) == 0;
-    if (!joins) {
-      block++;
-      size = 0;
-    }
-    b->of_coordinate[j] = block;
-    size++;
-    last_begin = begin;
-    last_count = count;
-  }
-  b->nb = block + 1;
-}
-
 /* start, list: members of each block, ascending (counting sort). start has blocks + 1 entries. */
 static void collect(const vin_int *block_of, vin_int count, vin_int blocks, vin_int *start,
                     vin_int *list) {
@@ -96,7 +68,7 @@ static vin_status row_lists(vini_object *object, const vini_blocks *b, const vin
     for (vin_int i = 0; i < b->m; i++) last[i] = -1;
     for (vin_int j = 0; j < b->n; j++) {
       vin_int block = b->of_coordinate[j];
-      for (vin_int at = jacobian_begin(k, b->n, j); at < k->start[j + 1]; at++) {
+      for (vin_int at = vini_jacobian_begin(k, b->n, j); at < k->start[j + 1]; at++) {
         vin_int i = k->row[at] - b->n;
         if (last[i] == block) continue;
         last[i] = block;
@@ -157,7 +129,7 @@ static vin_status find_touches(vini_blocks *b, vini_object *object, const vin_sp
     b->touch_start[block] = count;
     for (vin_int l = b->coordinate_start[block]; l < b->coordinate_start[block + 1]; l++) {
       vin_int j = b->coordinate_list[l];
-      for (vin_int at = jacobian_begin(k, b->n, j); at < k->start[j + 1]; at++) {
+      for (vin_int at = vini_jacobian_begin(k, b->n, j); at < k->start[j + 1]; at++) {
         vin_int c = b->of_constraint[k->row[at] - b->n];
         if (mark[c] == block) continue;
         mark[c] = block;
@@ -202,7 +174,7 @@ vin_status vini_blocks_create(vini_blocks *b, vini_object *object, const vin_spa
   if (coordinate_block != NULL) {
     VINI_TRY(renumber(object, coordinate_block, n, b->of_coordinate, &b->nb));
   } else {
-    find_coordinate_blocks(b, k);
+    VINI_TRY(vini_find_coordinate_blocks(b, object, k));
   }
   if (constraint_block != NULL) {
     VINI_TRY(renumber(object, constraint_block, m, b->of_constraint, &b->mb));

@@ -42,6 +42,15 @@ typedef struct vini_blocks {
 vin_status vini_blocks_create(vini_blocks *blocks, vini_object *object, const vin_sparse *k,
                               vin_int n, vin_int m, const vin_int *coordinate_block,
                               const vin_int *constraint_block);
+/* coordinates.c: of_coordinate and nb from the patterns of H and J. */
+vin_status vini_find_coordinate_blocks(vini_blocks *blocks, vini_object *object,
+                                       const vin_sparse *k);
+/* First entry of column j of K that belongs to J. */
+static inline vin_int vini_jacobian_begin(const vin_sparse *k, vin_int n, vin_int j) {
+  vin_int at = k->start[j];
+  while (at < k->start[j + 1] && k->row[at] < n) at++;
+  return at;
+}
 /* hubs.c. hub (nb): blocks that come last; late (mb): constraint blocks that come after them. */
 vin_status vini_find_hubs(vini_object *object, const vini_blocks *blocks, const vin_sparse *k,
                           bool *hub, bool *late, vin_int *hubs);

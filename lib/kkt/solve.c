@@ -48,25 +48,22 @@ vin_status vini_kkt_solve_plain(vin_kkt *kkt, vin_int count, double *z) {
                             : vini_kkt_apply_inverse(kkt, count, z);
 }
 
-/* r := b - K z,  s := |K| |z| + |b|, in one pass over the lower triangle. */
-void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, double *r, double *s) {
-  const vin_sparse *k = kkt->k;
-  vin_int size = kkt->n + kkt->m;
+/* r := b - K z,  s := |K| |z| + |b|, in one pass over the lower triangle. Each column starts with its
+ * diagonal. */
+void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, double *restrict r,
+                       double *restrict s) {
+  const vin_int *start = kkt->k->start, *row = kkt->k->row, size = kkt->n + kkt->m;
+  const double *entry = kkt->k->value;
   for (vin_int i = 0; i < size; i++) {
     r[i] = b[i];
     s[i] = fabs(b[i]);
   }
   for (vin_int j = 0; j < size; j++) {
-    double zj = z[j], dot = 0, scale = 0;
-    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
-      vin_int i = k->row[at];
-      double value = k->value[at], right = value * zj;
-      if (i == j) {
-        dot += right;
-        scale += fabs(right);
-        continue;
-      }
-      double left = value * z[i];
+    const double zj = z[j];
+    double dot = entry[start[j]] * zj, scale = fabs(dot);
+    for (vin_int at = start[j] + 1; at < start[j + 1]; at++) {
+      const vin_int i = row[at];
+      const double right = entry[at] * zj, left = entry[at] * z[i];
       r[i] -= right;
       s[i] += fabs(right);
       dot += left;

@@ -2,9 +2,10 @@
  *
  * For a matrix whose leading blocks in the given order are regular (theory 2.1). Everything that does
  * not depend on values is done at creation (ldlt_plan.h); factor() and solve() neither allocate nor
- * search. Chains of points go to the unrolled kernel of ldlt_fronts.c instead. */
+ * search. Chains of points go to the unrolled kernel of ldlt_fronts.c instead, mechanisms of like bodies
+ * to ldlt_lanes.c. */
 #include "linsys/flush.h"
-#include "linsys/ldlt_kernel.h"
+#include "linsys/ldlt_lanes_kernel.h"
 #include "linsys/ldlt_plan.h"
 
 #include <math.h>
@@ -171,6 +172,8 @@ vin_status vini_ldlt_create(vini_backend **backend, vini_object *object, const v
     if (!order) status = choose_order(object, matrix, chosen);
     if (!order) order = chosen;
     if (status == VIN_OK) status = vini_fronts_create(backend, object, matrix, order);
+    if (status == VIN_OK && *backend == NULL)
+      status = vini_lanes_create(backend, object, matrix, order);
     if (status == VIN_OK && *backend == NULL) status = build(object, ldlt, matrix, order);
     if (status != VIN_OK || *backend != NULL) ldlt_destroy(&ldlt->backend);
   } else {
@@ -186,6 +189,10 @@ void vini_ldlt_set_drop(vini_backend *backend, const unsigned char *droppable, d
     vini_fronts_set_drop(backend, droppable, threshold);
     return;
   }
+  if (vini_is_lanes(backend)) {
+    vini_lanes_set_drop(backend, droppable, threshold);
+    return;
+  }
   vini_ldlt *ldlt = (vini_ldlt *)backend;
   ldlt->droppable = droppable;
   ldlt->threshold = droppable ? threshold : 0.0;
@@ -193,5 +200,6 @@ void vini_ldlt_set_drop(vini_backend *backend, const unsigned char *droppable, d
 
 const unsigned char *vini_ldlt_dropped(const vini_backend *backend) {
   if (vini_is_fronts(backend)) return vini_fronts_dropped(backend);
+  if (vini_is_lanes(backend)) return vini_lanes_dropped(backend);
   return ((const vini_ldlt *)backend)->dropped;
 }

@@ -1,5 +1,6 @@
 /* ldlt_front - builds the plan of the multifrontal LDL'; see ldlt_front.h. */
 #include "linsys/ldlt_front.h"
+#include "linsys/ldlt_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -296,67 +297,6 @@ static void find_kinds(builder *b) {
   }
 }
 
-/* A free piece of the buffer of squares. */
-typedef struct piece {
-  int64_t begin, size;
-} piece;
-
-typedef struct pool {
-  piece *piece; /* ascending, not adjacent */
-  vin_int count, room;
-  int64_t top;
-} pool;
-
-static int64_t take(pool *p, int64_t size) {
-  for (vin_int i = 0; i < p->count; i++) {
-    if (p->piece[i].size < size) continue;
-    int64_t begin = p->piece[i].begin;
-    p->piece[i].begin += size;
-    p->piece[i].size -= size;
-    if (p->piece[i].size == 0) {
-      memmove(p->piece + i, p->piece + i + 1, (size_t)(p->count - i - 1) * sizeof *p->piece);
-      p->count--;
-    }
-    return begin;
-  }
-  int64_t begin = p->top;
-  p->top += size;
-  return begin;
-}
-
-/* false: no memory */
-static bool give(pool *p, const vin_context *context, int64_t begin, int64_t size) {
-  vin_int i = p->count;
-  while (i > 0 && p->piece[i - 1].begin > begin) i--;
-  bool joins_left = i > 0 && p->piece[i - 1].begin + p->piece[i - 1].size == begin;
-  bool joins_right = i < p->count && begin + size == p->piece[i].begin;
-  if (joins_left) {
-    p->piece[i - 1].size += size;
-    if (!joins_right) return true;
-    p->piece[i - 1].size += p->piece[i].size;
-    memmove(p->piece + i, p->piece + i + 1, (size_t)(p->count - i - 1) * sizeof *p->piece);
-    p->count--;
-    return true;
-  }
-  if (joins_right) {
-    p->piece[i].begin = begin;
-    p->piece[i].size += size;
-    return true;
-  }
-  if (p->count == p->room) {
-    piece *larger = vini_alloc(context, 2 * (size_t)p->room + 16, sizeof *larger);
-    if (larger == NULL) return false;
-    if (p->count > 0) memcpy(larger, p->piece, (size_t)p->count * sizeof *larger);
-    vini_free(context, p->piece);
-    p->piece = larger;
-    p->room = 2 * p->room + 16;
-  }
-  memmove(p->piece + i + 1, p->piece + i, (size_t)(p->count - i) * sizeof *p->piece);
-  p->piece[i] = (piece){begin, size};
-  p->count++;
-  return true;
-}
-
 /* F and its magnitudes */
 static int64_t square_size(const vini_front *front) {
   return ((int64_t)front->ld + 1) * front->ld;
@@ -367,20 +307,20 @@ static int64_t square_size(const vini_front *front) {
 static vin_status place_squares(builder *b) {
   vini_front_plan *plan = b->plan;
   const vin_context *context = &b->object->context;
-  pool p = {0};
+  vini_pool p = {0};
   bool complete = true;
   for (vin_int f = 0; f < plan->front_count && complete; f++) {
     vini_front *front = &plan->front[f];
-    front->square = take(&p, square_size(front));
+    front->square = vini_pool_take(&p, square_size(front));
     for (vin_int c = front->child; c >= 0; c = plan->front[c].sibling) {
       const vini_front *child = &plan->front[c];
-      complete = complete && give(&p, context, child->square, square_size(child));
+      complete = complete && vini_pool_give(&p, context, child->square, square_size(child));
     }
     if (b->parent[f] < 0)
-      complete = complete && give(&p, context, front->square, square_size(front));
+      complete = complete && vini_pool_give(&p, context, front->square, square_size(front));
   }
   plan->buffer_count = p.top;
-  vini_free(context, p.piece);
+  vini_pool_clear(&p, context);
   return complete ? VIN_OK : no_memory(b);
 }
 
