@@ -33,7 +33,8 @@ static const testset_case cases[] = {
     {"caraxis-1", "bdf", 1e-12, 2e-8},    {"caraxis-2", "radau", 1e-12, 1e-8},
     {"caraxis-2", "bdf", 1e-12, 2e-7},    {"caraxis", "radau", 1e-12, 1e-5},
     {"caraxis", "bdf", 1e-12, 5e-6},      {"caraxis", "rk4", 1.25e-4, 1e-8},
-    {"charge-pump", "radau", 1e-4, 2e-4},
+    {"andrews", "dopri5", 1e-5, 1e-9},    {"caraxis", "rattle6", 5e-4, 1e-9},
+    {"caraxis", "dopri5", 5e-4, 5e-9},    {"charge-pump", "radau", 1e-4, 2e-4},
 };
 
 Test(long_dae_testset, accuracy) {
