@@ -12,6 +12,7 @@
 #include "vincula/project.h"
 #include "vincula/sim.h"
 #include "vincula/sparse.h"
+#include "vincula/study.h"
 #include "vincula/system.h"
 
 #endif
