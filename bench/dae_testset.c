@@ -37,7 +37,7 @@ typedef struct method {
 typedef struct settings {
   const char *problem, *method;
   double tolerance, h;
-  int repetitions, json;
+  int repetitions, json, plain_malloc;
 } settings;
 
 /* All methods that the library has a name for. */
@@ -76,7 +76,7 @@ static int row(const ivp_problem *p, const method *m, double value, const settin
   bool ok = r.status == VIN_OK;
   const bench_field fields[] = {
       {"problem", "problem", BENCH_WORD, -11, .word = p->name},
-      {"method", "method", BENCH_WORD, -9, .word = m->name},
+      {"method", "method", BENCH_WORD, -17, .word = m->name},
       {"h_or_tol", "h or tol", BENCH_REAL, 9, .real = value},
       {"error", "error", BENCH_REAL, 9, .real = ok ? r.error : NAN},
       {"constraint_max", "constraint", BENCH_REAL, 10, .real = ok ? r.constraint_max : NAN},
@@ -129,12 +129,13 @@ int main(int argc, char **argv) {
       {"--h", "one step for the methods with constant steps, s", .real = &s.h},
       {"--repetitions", "runs of each, the fastest counts", .whole = &s.repetitions, .least = 1,
        .most = 1000},
+      {"--plain-malloc", "leave glibc's allocator alone (see kkt --help)", .flag = &s.plain_malloc},
       {"--json", "one JSON object per line", .flag = &s.json},
       {0}};
   bench_parse("dae_testset", "accuracy and work on the public DAE test set", notes, options, argc,
               argv);
   bench_one_thread(argv);
-  bench_keep_memory();
+  if (!s.plain_malloc) bench_keep_memory();
   for (int k = 0; ivp_names[k]; k++) {
     if (strcmp(s.problem, "all") != 0 && strcmp(s.problem, ivp_names[k]) != 0) continue;
     ivp_problem *p = ivp_create(ivp_names[k], BENCH_REFERENCE);

@@ -21,10 +21,10 @@ cat "${2:-/dev/stdin}" | awk -v directory="$data" '
   }'
 
 {
-  echo "set terminal pngcairo size 1200,800 font 'sans,10'"
+  echo "set terminal pngcairo size 1500,800 font 'sans,10'"
   echo "set output '$out'"
   echo "set multiplot layout 2,3"
-  echo "set logscale xy; set format '10^{%L}'; set grid; set key bottom left spacing 0.9"
+  echo "set logscale xy; set format '10^{%L}'; set grid; set key outside right top spacing 0.9"
   echo "set xlabel 'processor time, s'; set ylabel 'largest relative error'"
   for panel in transistor water-tube crank fekete andrews caraxis; do
     echo "set title '$panel'"

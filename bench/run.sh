@@ -1,11 +1,12 @@
 #!/bin/sh
 # Builds into build/bench and prints the tables of docs/performance.md: saddle-point systems against
-# other libraries, then whole steps. Some minutes; keep the machine quiet. Usage: run.sh [OPTION...]
-# Options go to both programs: --json, --repetitions N, --plain-malloc
+# other libraries, whole steps, then the DAE test set. Some minutes; keep the machine quiet.
+# Usage: run.sh [OPTION...]
+# Options go to all programs: --json, --repetitions N, --plain-malloc
 set -eu
 cd "$(dirname "$0")/.."
 case ${1:-} in
--h | --help) sed -n '2,4s/^# //p' bench/run.sh; exit 0 ;;
+-h | --help) sed -n '2,5s/^# //p' bench/run.sh; exit 0 ;;
 esac
 build=build/bench
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -42,3 +43,5 @@ step --case net-rod --bodies 900 --steps 100 --solver ldlt "$@"
 step --case chain-point --bodies 1e5 --steps 100 "$@"
 step --case chain-rod --bodies 1e5 --steps 100 "$@"
 step --case chain-rod --bodies 1e6 --steps 20 --repetitions 2 "$@"
+say "dae_testset"
+"$build/bench/dae_testset" "$@"

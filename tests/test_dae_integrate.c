@@ -296,8 +296,8 @@ Test(dae_integrate, work_is_linear) {
       vin_dae_destroy(dae);
       free(u);
     }
-    cr_expect_leq(stats[1].numeric, 1.2 * (double)stats[0].numeric + 2);
-    cr_expect_leq(stats[1].solves, 1.2 * (double)stats[0].solves + 10);
+    cr_expect_leq((double)stats[1].numeric, 1.2 * (double)stats[0].numeric + 2);
+    cr_expect_leq((double)stats[1].solves, 1.2 * (double)stats[0].solves + 10);
     cr_expect_leq(entries[1], 11 * entries[0]);
   }
 }

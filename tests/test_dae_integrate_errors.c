@@ -304,3 +304,17 @@ Test(dae_integrate_errors, allocations) {
     }
   }
 }
+
+/* Without a solver for general matrices creation says so. */
+Test(dae_integrate_errors, build_without_a_general_solver) {
+  if (vin_solver_available(VIN_SOLVER_UMFPACK)) return;
+  test_pendulum data = {0};
+  vin_dae *dae = NULL;
+  vin_dae_integrator *integrator = NULL;
+  cr_assert_eq(test_pendulum_dae(&dae, NULL, &data), VIN_OK);
+  cr_expect_eq(vin_dae_integrator_create(&integrator, NULL, dae, NULL), VIN_ERR_UNSUPPORTED);
+  cr_expect_not_null(strstr(vin_dae_integrator_error(integrator), "UMFPACK"), "%s",
+                     vin_dae_integrator_error(integrator));
+  vin_dae_integrator_destroy(integrator);
+  vin_dae_destroy(dae);
+}

@@ -129,6 +129,10 @@ static vini_outcome attempt(vin_dae_integrator *self, double h) {
   if (status != VIN_OK) return vini_iteration_outcome(self, status);
   predict(self);
   vini_outcome outcome = newton(self, h, gamma);
+  if (outcome == VINI_OUTCOME_NEWTON) {
+    /* for a Jacobian taken ahead: at a kink iterates jump from side to side, past the solution */
+    for (vin_int i = 0; i < self->n; i++) self->y_new[i] -= 0.5 * self->delta[i];
+  }
   if (outcome != VINI_OUTCOME_DONE) return outcome;
   for (vin_int i = 0; i < self->n; i++) self->estimate[i] = self->delta[i] / (self->k + 1);
   self->error = vini_max(1e-10, vini_dae_integrator_norm(self, h, 1, self->estimate));

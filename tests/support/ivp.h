@@ -70,7 +70,8 @@ bool ivp_read_row(const char *directory, const char *file, double t, vin_int fro
 
 /* Makes f, B and the pattern from p->system: (q, v, w, lambda) with q' = v, v' = w,
  * 0 = f - M w - G' lambda, and 0 = Phi (level 0), G v + Phi_t (1) or G w + a (2): index 3, 2, 1;
- * without w where M is constant and the level is not 2: M v' = f - G' lambda. Sets the indices; start values are left to the caller. */
+ * without w where M is constant and the level is not 2: M v' = f - G' lambda. Sets the indices; start
+ * values are left to the caller. */
 bool ivp_mechanical(ivp_problem *p, const vin_system_desc *system, int level);
 
 /* The systems alone. */
