@@ -60,6 +60,12 @@ typedef struct vini_line {
   double *rounding;     /* m: eps |Phi_p p|, the rounding of Phi where it is made of differences */
   double *inverse_mass; /* n: where M is diagonal and r < s */
   vin_kkt *mass;        /* M alone: where M is not diagonal and r < s */
+  /* stiff potentials (line_integral_stiff.c); made when first needed, except tangent */
+  bool blended;         /* this step is solved with `stiff` */
+  double *tangent;      /* df/dp at the start; NULL: not given, or r < s */
+  vin_kkt *stiff;       /* [M + h^2 rho^2 K, G'; G, 0] */
+  double *stiff_values; /* of M + h^2 rho^2 K */
+  double *blend;        /* s (n + m) */
   int64_t stamp;        /* the projector's, of a factorisation that may be kept */
   bool end_factored;    /* it is that of the last end */
   double contraction;   /* of the last step */
@@ -88,6 +94,13 @@ void vini_line_end(const vin_integrator *self, const vini_line_state *start, dou
 vin_status vini_line_iterate(vin_integrator *self, const vini_line_state *start, double h);
 /* What r < s needs of M, once. */
 vin_status vini_line_prepare_mass(vin_integrator *self, const vini_line_state *start);
+
+/* line_integral_stiff.c. begin: decides, and factorises where it decides for the blended iteration; solve:
+ * increments of all degrees into line->z, whose tops hold -R. */
+bool vini_line_may_be_stiff(const vin_integrator *self);
+vin_status vini_line_stiff_begin(vin_integrator *self, const vini_line_state *start, double h);
+vin_status vini_line_solve_blended(vin_integrator *self, bool constraints);
+void vini_line_stiff_destroy(vin_integrator *self);
 
 /* line_integral_energy.c: change of energy over the step from start, which ended at (p, raw), minus the
  * work of what is not conservative; *scale: the largest energy that occurs. NaN: no potential. */
