@@ -15,7 +15,8 @@
 #include <string.h>
 
 /* Increments that no longer shrink have arrived when they are below this many roundings of the
- * velocity, and of position over step, which is what Phi(p1) / h can resolve. */
+ * velocity, and of position over step, which is what Phi(p1) / h can resolve, and a spring force for
+ * which the plain iteration converges. */
 #define FLOOR_FACTOR 64
 /* They no longer shrink when they keep more than half where the contraction would have left this
  * much. */
@@ -26,6 +27,8 @@
 /* A sweep that leaves more than this of the increment is slow; so many in a row and it has failed. */
 #define SLOW 0.95
 #define SLOW_SWEEPS 3
+/* Sweeps that the contraction is measured over. */
+enum { MEAN_SWEEPS = 3 };
 /* Sweeps of one step; the blended iteration contracts by 0.76 at worst (s = 6). */
 enum { MOST_SWEEPS = 100, MOST_BLENDED = 160 };
 
@@ -33,7 +36,7 @@ enum { MOST_SWEEPS = 100, MOST_BLENDED = 160 };
 typedef struct history {
   int count;
   double change[MOST_BLENDED];
-  double contraction; /* largest ratio of two that were above the floor */
+  double contraction; /* of those above the floor */
 } history;
 
 /* Have the increments stopped to shrink? Judged over as many sweeps as the contraction needs, so that a
@@ -194,7 +197,7 @@ static double rounding_floor(const vin_integrator *self, const vini_line_state *
   const vini_line *line = self->data;
   double velocity = vini_max_abs(start->raw, self->n) +
                     vini_max_abs(line->d_next, (int64_t)self->n * line->table.s);
-  double position = self->m > 0 ? vini_max_abs(start->p, self->n) / fabs(h) : 0;
+  double position = vini_max_abs(start->p, self->n) / fabs(h);
   return DBL_EPSILON * vini_max(velocity, position);
 }
 
@@ -205,11 +208,14 @@ static double negligible(const vin_integrator *self) {
   return NEGLIGIBLE * DBL_EPSILON * vini_max_abs(line->d_next, count);
 }
 
-/* Adds the increment of a sweep; true: what is left after it is of no account. */
+/* Adds the increment of a sweep; true: what is left after it is of no account. Increments above the
+ * floor tell the contraction, as the mean over a few. */
 static bool record(const vin_integrator *self, history *past, double change, double floor) {
-  double gain = past->count > 0 ? change / past->change[past->count - 1] : 0;
+  int width = past->count < MEAN_SWEEPS ? past->count : MEAN_SWEEPS;
+  double gain = 0;
+  if (width > 0) gain = pow(change / past->change[past->count - width], 1.0 / width);
   past->change[past->count++] = change;
-  if (change > floor) past->contraction = vini_max(gain, past->contraction);
+  if (change > floor) past->contraction = gain;
   double least = negligible(self), rate = vini_max(gain, past->contraction);
   return change <= least || (gain > 0 && rate <= 0.5 && change * rate <= least);
 }
@@ -241,10 +247,13 @@ vin_status vini_line_iterate(vin_integrator *self, const vini_line_state *start,
     line->sweeps = past.count;
     line->contraction = past.contraction;
     if (arrived) return VIN_OK;
-    if (change <= floor && stagnates(&past)) return polish(self, start, h, past.contraction);
+    bool at_floor = change <= floor, last_sweep = past.count >= most;
+    if (at_floor && (last_sweep || stagnates(&past))) {
+      return polish(self, start, h, past.contraction);
+    }
     /* the blended iteration matrix is far from normal: increments may grow before they shrink */
     slow = change > vini_max(SLOW * last, floor) && !line->blended ? slow + 1 : 0;
-    if (!(change < HUGE_VAL) || slow >= SLOW_SWEEPS || past.count >= most) {
+    if (!(change < HUGE_VAL) || slow >= SLOW_SWEEPS || last_sweep) {
       return diverges(self, change);
     }
   }
