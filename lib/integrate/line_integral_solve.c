@@ -37,6 +37,8 @@ typedef struct history {
   int count;
   double change[MOST_BLENDED];
   double contraction; /* of those above the floor */
+  double floor;       /* increments below it may be rounding */
+  double least;       /* increments below it are of no account */
 } history;
 
 /* Have the increments stopped to shrink? Judged over as many sweeps as the contraction needs, so that a
@@ -192,31 +194,26 @@ static vin_status diverges(vin_integrator *self, double change) {
                    change, line->contraction);
 }
 
-/* Rounding of what the increments are added to. */
-static double rounding_floor(const vin_integrator *self, const vini_line_state *start, double h) {
+/* The scales of rounding; sizes after the first sweep are those of the step. */
+static void measure(const vin_integrator *self, const vini_line_state *start, double h,
+                    history *past) {
   const vini_line *line = self->data;
-  double velocity = vini_max_abs(start->raw, self->n) +
-                    vini_max_abs(line->d_next, (int64_t)self->n * line->table.s);
+  double change = vini_max_abs(line->d_next, (int64_t)self->n * line->table.s);
+  double velocity = vini_max_abs(start->raw, self->n) + change;
   double position = vini_max_abs(start->p, self->n) / fabs(h);
-  return DBL_EPSILON * vini_max(velocity, position);
-}
-
-/* Increments below it are of no account. */
-static double negligible(const vin_integrator *self) {
-  const vini_line *line = self->data;
-  int64_t count = (int64_t)self->n * line->table.s;
-  return NEGLIGIBLE * DBL_EPSILON * vini_max_abs(line->d_next, count);
+  past->floor = FLOOR_FACTOR * DBL_EPSILON * vini_max(velocity, position);
+  past->least = NEGLIGIBLE * DBL_EPSILON * change;
 }
 
 /* Adds the increment of a sweep; true: what is left after it is of no account. Increments above the
  * floor tell the contraction, as the mean over a few. */
-static bool record(const vin_integrator *self, history *past, double change, double floor) {
+static bool record(history *past, double change) {
   int width = past->count < MEAN_SWEEPS ? past->count : MEAN_SWEEPS;
   double gain = 0;
   if (width > 0) gain = pow(change / past->change[past->count - width], 1.0 / width);
   past->change[past->count++] = change;
-  if (change > floor) past->contraction = gain;
-  double least = negligible(self), rate = vini_max(gain, past->contraction);
+  if (change > past->floor) past->contraction = gain;
+  double least = past->least, rate = vini_max(gain, past->contraction);
   return change <= least || (gain > 0 && rate <= 0.5 && change * rate <= least);
 }
 
@@ -224,12 +221,14 @@ static bool record(const vin_integrator *self, history *past, double change, dou
  * correction, about rounding / h, changes the forces by h times that, always to the same side: left
  * in, it would add 1e-18 of the energy in every step. */
 static vin_status polish(vin_integrator *self, const vini_line_state *start, double h,
-                         double contraction) {
-  history past = {.contraction = contraction};
+                         const history *before) {
+  history past = *before;
   double change = 0;
+  past.count = 0;
+  past.floor = HUGE_VAL; /* the contraction is known */
   while (past.count < MOST_BLENDED) {
     VINI_TRY(sweep(self, start, h, true, &change));
-    if (record(self, &past, change, HUGE_VAL) || stagnates(&past)) break;
+    if (record(&past, change) || stagnates(&past)) break;
   }
   return VIN_OK;
 }
@@ -242,17 +241,17 @@ vin_status vini_line_iterate(vin_integrator *self, const vini_line_state *start,
   for (int slow = 0;;) {
     VINI_TRY(sweep(self, start, h, false, &change));
     double last = past.count > 0 ? past.change[past.count - 1] : HUGE_VAL;
-    double floor = FLOOR_FACTOR * rounding_floor(self, start, h);
-    bool arrived = record(self, &past, change, floor);
+    if (past.count == 0) measure(self, start, h, &past);
+    bool arrived = record(&past, change);
     line->sweeps = past.count;
     line->contraction = past.contraction;
     if (arrived) return VIN_OK;
-    bool at_floor = change <= floor, last_sweep = past.count >= most;
+    bool at_floor = change <= past.floor, last_sweep = past.count >= most;
     if (at_floor && (last_sweep || stagnates(&past))) {
-      return polish(self, start, h, past.contraction);
+      return polish(self, start, h, &past);
     }
     /* the blended iteration matrix is far from normal: increments may grow before they shrink */
-    slow = change > vini_max(SLOW * last, floor) && !line->blended ? slow + 1 : 0;
+    slow = change > vini_max(SLOW * last, past.floor) && !line->blended ? slow + 1 : 0;
     if (!(change < HUGE_VAL) || slow >= SLOW_SWEEPS || last_sweep) {
       return diverges(self, change);
     }
