@@ -277,7 +277,7 @@ Test(integrate_errors, no_constraints) {
 Test(integrate_errors, allocation_failures) {
   test_mechanism *x = triangle();
   static const double weights[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-  for (int method = 0; method <= VIN_METHOD_RK4; method += VIN_METHOD_RK4) {
+  for (int method = 0; method <= VIN_METHOD_RATTLE4; method++) {
     for (int64_t k = 1;; k++) {
       test_allocator allocator = {.fail_at = k};
       vin_context context = test_context(&allocator);

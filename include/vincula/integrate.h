@@ -20,9 +20,10 @@ typedef enum vin_method {
   VIN_METHOD_EULER,   /* [euler] explicit Euler on (p, v), order 1; gains energy */
   VIN_METHOD_RK4,     /* [rk4] classical Runge-Kutta on the acceleration-level system, order 4 */
   /* geometric; M constant */
-  VIN_METHOD_SHAKE,   /* [shake] order 2, the positions of rattle, velocities off the tangent */
-  VIN_METHOD_RATTLE4, /* [rattle4] symmetric composition of rattle steps, order 4 */
-  VIN_METHOD_RATTLE6, /* [rattle6] the same, order 6 */
+  VIN_METHOD_SHAKE,   /* [shake] order 2, lambda too; the positions of rattle, v off the tangent
+                         space by O(h^2); evaluates one step ahead of its result */
+  VIN_METHOD_RATTLE4, /* [rattle4] symmetric composition of 5 rattle steps, order 4, lambda too */
+  VIN_METHOD_RATTLE6, /* [rattle6] the same with 9, order 6 */
   VIN_METHOD_HBVM,    /* [hbvm] HBVM(k,s): energy and constraints exact; see stages, nodes */
   VIN_METHOD_LIM,     /* [lim] line-integral method (k,s,r); see stages, nodes, multiplier_terms */
   /* explicit, on the acceleration-level system */

@@ -64,6 +64,14 @@ vin_status vini_rattle_step(vin_integrator *self, const vin_state *from, double 
                             bool continues);
 vin_status vini_explicit_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
                               bool continues);
+vin_status vini_shake_create(vin_integrator *self);
+void vini_shake_destroy(vin_integrator *self);
+vin_status vini_shake_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                           bool continues);
+vin_status vini_composition_create(vin_integrator *self);
+void vini_composition_destroy(vin_integrator *self);
+vin_status vini_composition_step(vin_integrator *self, const vin_state *from, double h,
+                                 vin_state *to, bool continues);
 /* Turns any recoverable failure of the projector into VIN_STEP_FAILED with its text; VIN_RETRY and
  * fatal statuses stay. */
 vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, double h);
