@@ -10,7 +10,7 @@
 
 TestSuite(hbvm);
 
-/* Three bodies round a centre. Without constraints HBVM(s,s) is s-stage Gauss collocation ([8]); the
+/* Three bodies round a centre. Without constraints HBVM(s,s) is s-stage Gauss collocation ([7]); the
  * independent one iterates to rounding, so 20 steps differ by 20 roundings, stretched by the orbits. */
 Test(hbvm, is_gauss_collocation_without_constraints) {
   for (int s = 1; s <= 6; s++) {

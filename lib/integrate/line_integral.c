@@ -1,5 +1,5 @@
 /* Line-integral methods: HBVM(k,s) with constant multipliers in a step (r = 1) and the family with
- * multipliers of degree r - 1; theory, section 8.
+ * multipliers of degree r - 1; theory (L1) to (L9).
  *
  * A step's start is recognised among the states that the integrator has seen, by their bits, because the
  * caller's p and v are not all of it: what their rounding left over is summed up apart, and a projected
@@ -267,7 +267,7 @@ static void combine(int terms, vin_int count, double matrix[][VINI_GAUSS_MOST], 
   }
 }
 
-/* First guess of d and lambda: the last step's polynomials, extended; theory (38). */
+/* First guess of d and lambda: the last step's polynomials, extended; theory (L9). */
 static void predict(vin_integrator *self, const vini_line_state *start, double h) {
   vini_line *line = self->data;
   vini_line_table *t = &line->table;

@@ -1,4 +1,4 @@
-/* line_integral - hbvm and lim: what their files share; theory, section 8. */
+/* line_integral - hbvm and lim: what their files share; theory (L1) to (L9). */
 #ifndef VINI_LINE_INTEGRAL_H
 #define VINI_LINE_INTEGRAL_H
 
@@ -22,11 +22,11 @@ typedef struct vini_line_table {
   double c[VINI_GAUSS_MOST], b[VINI_GAUSS_MOST];
   double value[VINI_GAUSS_MOST][VINI_GAUSS_MOST];    /* P_j(c_l): [l][j] */
   double integral[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* I_j(c_l): [l][j] */
-  double x[VINI_GAUSS_MOST][VINI_GAUSS_MOST];        /* X_s, theory (34) */
+  double x[VINI_GAUSS_MOST][VINI_GAUSS_MOST];        /* X_s, theory (L5) */
   double x_inverse[VINI_GAUSS_MOST][VINI_GAUSS_MOST];
   double xr_inverse[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* of X_r */
   double end[VINI_GAUSS_MOST];                         /* P_j(1) */
-  /* predictor, theory (38): new d = extend d, new lambda = shift lambda, for steps whose lengths
+  /* predictor, theory (L9): new d = extend d, new lambda = shift lambda, for steps whose lengths
    * have this ratio; 0: not computed */
   double ratio;
   double extend[VINI_GAUSS_MOST][VINI_GAUSS_MOST];
@@ -81,7 +81,7 @@ vin_status vini_line_step(vin_integrator *self, const vin_state *from, double h,
 void vini_line_table_fill(vini_line_table *table, int k, int s, int r);
 void vini_line_table_predict(vini_line_table *table, double ratio);
 
-/* line_integral_nodes.c: theta and c at the present d_next, l_next; theory (31), (32). */
+/* line_integral_nodes.c: theta and c at the present d_next, l_next; theory (L2), (L3). */
 vin_status vini_line_evaluate(vin_integrator *self, const vini_line_state *start, double h);
 /* Position and velocity at node l. */
 void vini_line_node(const vin_integrator *self, const vini_line_state *start, double h, int l);

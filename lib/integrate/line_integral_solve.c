@@ -1,4 +1,4 @@
-/* The iteration of a step, theory (36), (37): a simplified Newton method with one factorisation.
+/* The iteration of a step, theory (L7), (L8): a simplified Newton method with one factorisation.
  *
  * To leading order G does not change within a step; then the unknowns of each degree decouple, with
  * mu = h X lambda:
