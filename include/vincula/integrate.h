@@ -49,8 +49,9 @@ typedef enum vin_method {
 VIN_API const char *vin_method_name(vin_method method);
 VIN_API vin_status vin_method_from_name(vin_method *method, const char *name);
 
-/** Projection after each step of taylor2, euler and rk4; rattle, hbvm and lim see to the constraints by
- *  themselves and ignore it. Names: none, position, velocity, both. */
+/** Projection after the steps of the explicit acceleration-level methods (taylor2, euler, rk4, collatz,
+ *  dopri5; see projection_every and projection_drift); rattle and the partition methods satisfy both
+ *  levels by themselves, hbvm and lim see to the constraints; they ignore it. Names: none, position, velocity, both. */
 typedef enum vin_projection {
   VIN_PROJECTION_NONE = 0,
   VIN_PROJECTION_POSITION = 1,
@@ -60,6 +61,18 @@ typedef enum vin_projection {
 
 VIN_API const char *vin_projection_name(vin_projection projection);
 VIN_API vin_status vin_projection_from_name(vin_projection *projection, const char *name);
+
+/** Stabilisation of the acceleration-level constraint, theory (64) to (66): what Phi and h = Phi' decay
+ *  by where nothing projects. For taylor2, euler, rk4, collatz, dopri5; other methods refuse an order
+ *  > 0 with VIN_ERR_UNSUPPORTED. Explicit steps are stable only while the gains are below about 1/h
+ *  (limits: theory (67)). */
+typedef struct vin_baumgarte {
+  int order;          /* 0..3; default 0: none */
+  double tau;         /* order 1, s, > 0:   h' = -h / tau */
+  double zeta, omega; /* order 2, -, 1/s, >= 0:   Phi'' + 2 zeta omega Phi' + omega^2 Phi = 0 */
+  double a, b, c;     /* order 3, 1/s, 1/s^2, 1/s^3, >= 0, a b >= c:
+                         Phi''' + a Phi'' + b Phi' + c Phi = 0, from Phi'' = 0 */
+} vin_baumgarte;
 
 typedef struct vin_options {
   size_t struct_size;        /* sizeof(vin_options) */
@@ -88,6 +101,22 @@ typedef struct vin_options {
   double spectral_radius;  /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
   double energy_tolerance; /* hbvm, lim: a step fails when vin_integrator_energy_error() exceeds
                               this fraction of the largest energy in it; default 0: not judged */
+  /* Step control of vin_sim, for methods with an error estimate (dopri5); both 0 (default): steps of
+   * constant length. A step is accepted when the estimated error of each component is at most
+   * absolute_tolerance + relative_tolerance |component| (m and m/s alike) and the constraint
+   * residuals grew by no more than such errors explain. `step` is then the first trial step. */
+  double relative_tolerance; /* default 0; > 0 needs absolute_tolerance > 0 as well */
+  double absolute_tolerance; /* default 0 */
+  double min_step;           /* s; default 0: 16 roundings of t */
+  double max_step;           /* s; default 0: no limit */
+  vin_baumgarte baumgarte;   /* default: none */
+  int projection_every; /* default 1: the projection follows every step; k: every k-th one (and those
+                           that projection_drift asks for) */
+  double projection_drift; /* default 0: not used; > 0: the projection follows a step that leaves
+                              max |Phi_c| or max |h_c| above it (and every k-th if k > 1) */
+  int dense_output; /* default 0; 1: vin_integrator_interpolate() works (8 n numbers, copies) */
+  int shift_constraints; /* default 0; 1, with fix_start = 0: vin_sim shifts the constraints so that an
+                            inconsistent start fits, see vin_system_shifted() */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 
@@ -105,6 +134,8 @@ typedef struct vin_stats {
   int64_t sweeps;   /* corrections in rattle's position stage, Newton steps in projections */
   int64_t force_evaluations, jacobian_evaluations, constraint_evaluations;
   vin_solver_stats solver; /* symbolic, numeric, solves, ... */
+  int64_t rejected;        /* steps that succeeded but were refused by the step control */
+  int64_t partitions;      /* choices of independent coordinates (partition methods) */
 } vin_stats;
 
 typedef struct vin_integrator vin_integrator;
@@ -132,6 +163,28 @@ VIN_API vin_status vin_integrator_step(vin_integrator *integrator, const vin_sta
 VIN_API vin_status vin_integrator_energy_error(vin_integrator *integrator, double *error);
 
 VIN_API vin_stats vin_integrator_get_stats(const vin_integrator *integrator);
+
+/** Error estimate of the last step that succeeded: the largest |e_i| / s_i over p and v, with e the
+ *  difference to the embedded method and s_i = absolute_tolerance + relative_tolerance max(|y0_i|,
+ *  |y1_i|) (1 where both tolerances are 0). NaN: there was no step, or the method has no estimate. */
+VIN_API double vin_integrator_error_estimate(const vin_integrator *integrator);
+/** By how much the last step enlarged the constraint residuals, scaled alike, theory (61); 0 without
+ *  tolerances or constraints, NaN before the first step. */
+VIN_API double vin_integrator_residual_estimate(const vin_integrator *integrator);
+/** p and v (n each) within the last step that succeeded, at its start (theta = 0), its end (1) or
+ *  between: order 4 with dopri5 (theory (63)), else the cubic through p and v at both ends and,
+ *  where the method knows the accelerations there, the same for v (otherwise its derivative). Not
+ *  moved onto the constraints, which hold to the error of the interpolation.
+ *  VIN_ERR_BAD_STATE: options.dense_output was 0, or no step has succeeded since the last failure.
+ *  VIN_ERR_BAD_INPUT: theta outside 0..1. */
+VIN_API vin_status vin_integrator_interpolate(vin_integrator *integrator, double theta, double *p,
+                                              double *v);
+/** The independent coordinates of a partition method, ascending indices of p, valid until the next
+ *  step; how many. 0 before the first step and with other methods. Names:
+ *  vin_system_position_name(). */
+VIN_API vin_int vin_integrator_independent(const vin_integrator *integrator,
+                                           const vin_int **positions);
+
 /** Projection and acceleration solves that share the integrator's analysis. */
 VIN_API vin_projector *vin_integrator_projector(vin_integrator *integrator);
 

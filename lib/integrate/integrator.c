@@ -51,6 +51,7 @@ vin_options vin_options_default(void) {
   options.fix_start = 1;
   options.projector = vin_projection_options_default();
   options.spectral_radius = 0.8;
+  options.projection_every = 1;
   return options;
 }
 
@@ -84,7 +85,8 @@ static vin_status check_options(vin_integrator *self) {
                      "VIN_MASS_CONSTANT: use rk4, or declare it if M does not depend on p, v, t",
                      self->method->name);
   }
-  return VIN_OK;
+  VINI_TRY(vini_control_check(self));
+  return vini_stabilise_check(self);
 }
 
 static vin_status no_memory(vin_integrator *self) {
@@ -119,7 +121,7 @@ static bool allocate(vin_integrator *self) {
     *wanted[i].vector = vini_alloc(context, wanted[i].size, sizeof(double));
     complete = complete && *wanted[i].vector != NULL;
   }
-  return complete;
+  return complete && vini_control_allocate(self);
 }
 
 static void free_content(vin_integrator *self) {
@@ -130,6 +132,7 @@ static void free_content(vin_integrator *self) {
                      self->wn[3], self->wm[0],     self->wm[1],     self->z,         self->next,
                      self->s,     self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
+  vini_control_free(self);
   vin_projector_destroy(self->projector);
   vin_system_destroy(self->system);
   self->projector = NULL;
@@ -152,6 +155,7 @@ static vin_status build(vin_integrator *self) {
   }
   self->options.projector.weights = NULL;
   if (!allocate(self)) return no_memory(self);
+  if (self->options.dense_output) VINI_TRY(vini_integrator_keep_dense(self));
   return self->method->create == NULL ? VIN_OK : self->method->create(self);
 }
 
@@ -201,6 +205,7 @@ vin_stats vin_integrator_get_stats(const vin_integrator *self) {
   stats.jacobian_evaluations += self->projector->jacobian_evaluations;
   stats.constraint_evaluations += self->projector->constraint_evaluations;
   stats.solver = vin_projector_get_stats(self->projector);
+  vini_partition_add_stats(self, &stats);
   return stats;
 }
 
@@ -208,6 +213,7 @@ void vini_integrator_forget(vin_integrator *self) {
   self->valid = false;
   self->factor_fits = false;
   self->hash_known = false;
+  self->residual_known = false;
 }
 
 bool vini_integrator_factor_fits(const vin_integrator *self) {
@@ -235,6 +241,8 @@ vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, 
 vin_status vini_integrator_step(vin_integrator *self, const vin_state *from, double h,
                                 vin_state *to, bool continues) {
   bool usable = continues && self->valid;
+  int64_t since_projection = self->since_projection;
+  vini_control_begin(self);
   vin_status status = self->method->step(self, from, h, to, usable);
   self->hash_known = false;
   if (status == VIN_OK &&
@@ -242,12 +250,14 @@ vin_status vini_integrator_step(vin_integrator *self, const vin_state *from, dou
     status = vini_fail(&self->object, VIN_STEP_FAILED,
                        "step of %g s at t = %.15g s: the result is not finite", h, from->t);
   }
+  to->t = from->t + h;
+  if (status == VIN_OK) status = vini_control_end(self, from, to, h, usable);
   if (status != VIN_OK) {
     self->stats.failures++;
+    self->since_projection = since_projection;
     vini_integrator_forget(self);
     return status;
   }
-  to->t = from->t + h;
   self->valid = true;
   self->stamp = self->projector->factor_stamp;
   self->stats.steps++;

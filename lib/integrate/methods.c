@@ -1,15 +1,20 @@
 /* The table of methods, in the order of vin_method. */
+#include "integrate/explicit.h"
 #include "integrate/integrate.h"
 #include "integrate/line_integral.h"
 
 #define MASS VINI_METHOD_CONSTANT_MASS
 #define INCREMENTS VINI_METHOD_INCREMENTS
+#define ACCELERATION (VINI_METHOD_ACCELERATION | VINI_METHOD_BAUMGARTE)
+#define ESTIMATE VINI_METHOD_ESTIMATE
+#define PARTITION vini_partition_create, vini_partition_destroy, vini_partition_step
+#define EXPLICIT vini_explicit_create, vini_explicit_destroy, vini_explicit_step
 
 const vini_method vini_methods[] = {
     {VIN_METHOD_RATTLE, "rattle", MASS | INCREMENTS, NULL, NULL, vini_rattle_step},
-    {VIN_METHOD_TAYLOR2, "taylor2", 0, NULL, NULL, vini_explicit_step},
-    {VIN_METHOD_EULER, "euler", 0, NULL, NULL, vini_explicit_step},
-    {VIN_METHOD_RK4, "rk4", 0, NULL, NULL, vini_explicit_step},
+    {VIN_METHOD_TAYLOR2, "taylor2", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_EULER, "euler", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_RK4, "rk4", ACCELERATION, EXPLICIT},
     {VIN_METHOD_SHAKE, "shake", MASS | INCREMENTS, vini_shake_create, vini_shake_destroy,
      vini_shake_step},
     {VIN_METHOD_RATTLE4, "rattle4", MASS | INCREMENTS, vini_composition_create,
@@ -18,8 +23,8 @@ const vini_method vini_methods[] = {
      vini_composition_destroy, vini_composition_step},
     {VIN_METHOD_HBVM, "hbvm", MASS, vini_line_create, vini_line_destroy, vini_line_step},
     {VIN_METHOD_LIM, "lim", MASS, vini_line_create, vini_line_destroy, vini_line_step},
-    {VIN_METHOD_COLLATZ, "collatz", 0, NULL, NULL, NULL},
-    {VIN_METHOD_DOPRI5, "dopri5", 0, NULL, NULL, NULL},
+    {VIN_METHOD_COLLATZ, "collatz", ACCELERATION, EXPLICIT},
+    {VIN_METHOD_DOPRI5, "dopri5", ACCELERATION | ESTIMATE, EXPLICIT},
     {VIN_METHOD_BACKWARD_EULER, "backward-euler", 0, NULL, NULL, NULL},
     {VIN_METHOD_MIDPOINT, "midpoint", 0, NULL, NULL, NULL},
     {VIN_METHOD_TRAPEZOIDAL, "crank-nicolson", 0, NULL, NULL, NULL},
@@ -28,8 +33,8 @@ const vini_method vini_methods[] = {
     {VIN_METHOD_EULER3, "index3-euler", 0, NULL, NULL, NULL},
     {VIN_METHOD_GGL, "ggl", 0, NULL, NULL, NULL},
     {VIN_METHOD_GENERALIZED_ALPHA, "generalized-alpha", 0, NULL, NULL, NULL},
-    {VIN_METHOD_PARTITION_COLLATZ, "partition-collatz", 0, NULL, NULL, NULL},
-    {VIN_METHOD_PARTITION_RK4, "partition-rk4", 0, NULL, NULL, NULL},
+    {VIN_METHOD_PARTITION_COLLATZ, "partition-collatz", VINI_METHOD_ACCELERATION, PARTITION},
+    {VIN_METHOD_PARTITION_RK4, "partition-rk4", VINI_METHOD_ACCELERATION, PARTITION},
 };
 
 const int vini_method_count = (int)(sizeof vini_methods / sizeof *vini_methods);
