@@ -18,9 +18,11 @@
  * velocity, and of position over step, which is what Phi(p1) / h can resolve, and a spring force for
  * which the plain iteration converges. */
 #define FLOOR_FACTOR 64
-/* They no longer shrink when they keep more than half where the contraction would have left this
- * much. */
-#define SHRUNK 0.35
+/* They no longer shrink when they keep more than half: from one sweep to the next where the contraction is
+ * better than QUICK, else over as many sweeps as would have left this much. A slow iteration goes in
+ * waves. */
+#define QUICK 0.35
+#define SHRUNK 0.1
 /* An error estimate below this many roundings of the velocity's change ends the iteration without
  * another sweep. */
 #define NEGLIGIBLE 0.25
@@ -45,7 +47,7 @@ typedef struct history {
  * slow iteration is not taken for one that has arrived. */
 static bool stagnates(const history *past) {
   double q = vini_min(past->contraction, SLOW);
-  int width = q > SHRUNK ? (int)ceil(log(SHRUNK) / log(q)) : 1;
+  int width = q > QUICK ? (int)ceil(log(SHRUNK) / log(q)) : 1;
   if (past->count <= width) return false;
   return !(past->change[past->count - 1] < 0.5 * past->change[past->count - 1 - width]);
 }
@@ -246,8 +248,9 @@ vin_status vini_line_iterate(vin_integrator *self, const vini_line_state *start,
     line->sweeps = past.count;
     line->contraction = past.contraction;
     if (arrived) return VIN_OK;
-    bool at_floor = change <= past.floor, last_sweep = past.count >= most;
-    if (at_floor && (last_sweep || stagnates(&past))) {
+    bool last_sweep = past.count >= most;
+    if ((change <= past.floor && stagnates(&past)) ||
+        (last_sweep && change <= past.floor / FLOOR_FACTOR)) {
       return polish(self, start, h, &past);
     }
     /* the blended iteration matrix is far from normal: increments may grow before they shrink */
