@@ -1,4 +1,4 @@
-/* Stiff potentials: the blended iteration of [11], theory (L8). With K = -df/dp at the step's start, the
+/* Stiff potentials: the blended iteration of [13], theory (L8). With K = -df/dp at the step's start, the
  * Newton matrix of all degrees, M + h^2 X^2 (x) K, is replaced by one of the size of M for each:
  *     B = [ M + h^2 rho^2 K   G' ]      eta1 = rho^2 X^-2 eta,    B [ a; nu1 ]      = [ eta - eta1; 0 ],
  *         [ G                 0  ]                                B [ dgamma; nu2 ] = [ eta1 + M a; -C ],
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* rho = min |eigenvalue of X_s|, s = 1, 2, ... ([11]) */
+/* rho = min |eigenvalue of X_s|, s = 1, 2, ... ([13]) */
 static const double rho[] = {0.5, 0.288675, 0.196731, 0.147520, 0.117343, 0.097103};
 enum { MOST_STAGES = sizeof rho / sizeof *rho };
 /* h^2 rho^2 K / M, the contraction of the plain iteration, above which the blended one is the faster. */
