@@ -10,7 +10,7 @@
 
 TestSuite(hbvm);
 
-/* Three bodies round a centre. Without constraints HBVM(s,s) is s-stage Gauss collocation ([8]); the
+/* Three bodies round a centre. Without constraints HBVM(s,s) is s-stage Gauss collocation ([7]); the
  * independent one iterates to rounding, so 20 steps differ by 20 roundings, stretched by the orbits. */
 Test(hbvm, is_gauss_collocation_without_constraints) {
   for (int s = 1; s <= 6; s++) {
@@ -286,8 +286,7 @@ Test(hbvm, chooses_nodes) {
   test_mechanism_free(undeclared), test_mechanism_free(eccentric);
 }
 
-/* Order of q under damping and a moving anchor, against another method with a far smaller step, and the
- * energy balance by the potential. */
+/* Order of q under damping and a moving anchor, against another method with a far smaller step. */
 Test(hbvm, damping_and_moving_constraints) {
   for (int what = 1; what <= 3; what++) {
     test_mechanism *x = test_chain(3, 1, 1);
@@ -296,8 +295,9 @@ Test(hbvm, damping_and_moving_constraints) {
     test_line_built(x);
     cr_assert_eq(vin_initial_solve(x->system, NULL, 0, x->p, x->v, NULL, NULL, NULL, NULL, 0),
                  VIN_OK);
-    vin_options exact = test_line_options(8, 5, 5), options = test_line_options(6, 2, 0);
-    vin_state reference = test_run(x, &exact, 1, 400);
+    vin_options exact = test_method(VIN_METHOD_RK4, VIN_PROJECTION_BOTH);
+    vin_options options = test_line_options(6, 2, 0);
+    vin_state reference = test_run(x, &exact, 1, 4000);
     double e[2];
     for (int k = 0; k < 2; k++) {
       vin_state end = test_run(x, &options, 1, 100 << k);
@@ -380,7 +380,42 @@ Test(hbvm, dependent_rows) {
   for (int k = 0; k < 2; k++) test_state_free(&end[k]), test_mechanism_free(all[k]);
 }
 
-/* One analysis, a factorisation a step, s + 1 solves... linear work is in test_long_hbvm. Sweeps: about
+/* Slender rods: M is not diagonal, so the degrees without a multiplier need a factorisation of M alone. The same
+ * energy and the same motion with every solver; lim, which needs no such thing, is close by order 4. */
+Test(hbvm, mass_that_is_not_diagonal) {
+  static const vin_solver solvers[] = {VIN_SOLVER_AUTO, VIN_SOLVER_UMFPACK, VIN_SOLVER_CHOLMOD};
+  double end[4][15];
+  for (int k = 0; k < 4; k++) {
+    if (k < 3 && !vin_solver_available(solvers[k])) {
+      memcpy(end[k], end[0], sizeof end[k]);
+      continue;
+    }
+    vin_model *model = vin_model_create(NULL);
+    vin_model_set_gravity(model, (const double[3]){0, 0, -9.81});
+    vin_node last = vin_model_add_node(model, &(vin_node_desc){.fixed = 1});
+    for (int i = 1; i <= 5; i++) {
+      vin_node next = vin_model_add_node(model, &(vin_node_desc){.position = {i, i % 2, 0}});
+      vin_model_add_rod(model, &(vin_rod_desc){.a = last, .b = next, .mass = 1});
+      last = next;
+    }
+    vin_options options = test_line_options(0, k < 3 ? 2 : 3, k < 3 ? 0 : 3);
+    options.step = 2e-3, options.solver = k < 3 ? solvers[k] : VIN_SOLVER_AUTO;
+    vin_sim *sim = NULL;
+    cr_assert_eq(vin_sim_create(&sim, model, &options), VIN_OK);
+    vin_model_destroy(model);
+    cr_assert_eq(vin_sim_run(sim, 0.5), VIN_OK, "%s", vin_sim_error(sim));
+    vin_report report = vin_sim_report(sim);
+    cr_expect_leq(fabs(report.energy - report.energy_start), 1e-12, "%d: %g", k,
+                  report.energy - report.energy_start); /* of 50 J */
+    memcpy(end[k], vin_sim_state(sim).p, sizeof end[k]);
+    vin_sim_destroy(sim);
+  }
+  cr_expect_leq(test_max_difference(15, end[0], end[1]), 1e-12);
+  cr_expect_leq(test_max_difference(15, end[0], end[2]), 1e-12);
+  cr_expect_leq(test_max_difference(15, end[0], end[3]), 1e-7);
+}
+
+/* One analysis, a factorisation a step, a solve a sweep; linear work is in test_long_hbvm. Sweeps: about
  * 5 at h x turning rate = 3e-3. */
 Test(hbvm, work_per_step) {
   test_mechanism *x = test_line_built(test_chain(50, 1, 1));

@@ -251,13 +251,19 @@ static int tied_jacobian(void *user, double t, const double *p, double *values) 
   values[0] = 2 * p[0], values[1] = 2 * p[1], values[2] = 1, values[3] = -2 * p[0];
   return 0;
 }
+/* z without mass and without constraint: the saddle point is singular. */
+static int loose_jacobian(void *user, double t, const double *p, double *values) {
+  tied_jacobian(user, t, p, values);
+  values[2] = 0;
+  return 0;
+}
 static int sloped_force(void *user, double t, const double *p, const double *v, double *f) {
   (void)user, (void)t, (void)v;
   f[0] = -2 * p[0], f[1] = -1;
   return 0;
 }
 
-static vin_system *tied_system(double *mass) {
+static vin_system *tied_system(double *mass, bool loose) {
   static const vin_int diagonal[3] = {0, 1, 2}, row[4] = {0, 0, 1, 1}, col[4] = {0, 1, 2, 0};
   vin_system_desc desc = vin_system_desc_default();
   desc.positions = 3, desc.constraints = 2;
@@ -266,7 +272,7 @@ static vin_system *tied_system(double *mass) {
   desc.mass_pattern = (vin_triplets){3, diagonal, diagonal};
   desc.jacobian_pattern = (vin_triplets){4, row, col};
   desc.mass = tied_mass, desc.force = tied_force;
-  desc.constraint = tied_constraint, desc.jacobian = tied_jacobian;
+  desc.constraint = tied_constraint, desc.jacobian = loose ? loose_jacobian : tied_jacobian;
   desc.user = mass;
   vin_system *system = NULL;
   cr_assert_eq(vin_system_create(&system, NULL, &desc), VIN_OK, "%s", vin_system_error(system));
@@ -281,7 +287,7 @@ Test(lim, direction_without_mass) {
   options.project_output = 1;
   vin_state reference = test_run(plain, &options, 5, 200);
   double mass = 0, p[2][3] = {{0, -1, 0}}, v[2][3] = {{1, 0, 0}}, lambda[2][2];
-  vin_system *system = tied_system(&mass);
+  vin_system *system = tied_system(&mass, false);
   for (int r = 3; r >= 1; r -= 2) {
     options.multiplier_terms = r;
     vin_integrator *integrator = NULL;
@@ -309,6 +315,25 @@ Test(lim, direction_without_mass) {
   vin_system_destroy(system);
   test_state_free(&reference);
   test_mechanism_free(plain);
+}
+
+Test(lim, singular_matrix) {
+  double mass = 0, p[2][3] = {{0, -1, 0}}, v[2][3] = {{1, 0, 0}}, lambda[2][2];
+  vin_system *system = tied_system(&mass, true);
+  for (int project = 0; project < 2; project++) {
+    vin_options options = test_line_options(0, 3, 3);
+    options.project_output = project;
+    vin_integrator *integrator = NULL;
+    cr_assert_eq(vin_integrator_create(&integrator, NULL, system, &options), VIN_OK);
+    vin_state from = {0, p[0], v[0], lambda[0]}, to = {0, p[1], v[1], lambda[1]};
+    vin_status status = vin_integrator_step(integrator, &from, 0.01, &to);
+    cr_expect_eq(status, VIN_STEP_FAILED, "%s", vin_status_name(status));
+    cr_expect_not_null(strstr(vin_integrator_error(integrator), "singular"), "%s",
+                       vin_integrator_error(integrator));
+    cr_expect(p[0][1] == -1 && v[0][0] == 1);
+    vin_integrator_destroy(integrator);
+  }
+  vin_system_destroy(system);
 }
 
 /* ---- bad input and failures --------------------------------------------------------------------

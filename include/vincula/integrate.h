@@ -24,8 +24,10 @@ typedef enum vin_method {
                          space by O(h^2); evaluates one step ahead of its result */
   VIN_METHOD_RATTLE4, /* [rattle4] symmetric composition of 5 rattle steps, order 4, lambda too */
   VIN_METHOD_RATTLE6, /* [rattle6] the same with 9, order 6 */
-  VIN_METHOD_HBVM,    /* [hbvm] HBVM(k,s): energy and constraints exact; see stages, nodes */
-  VIN_METHOD_LIM,     /* [lim] line-integral method (k,s,r); see stages, nodes, multiplier_terms */
+  VIN_METHOD_HBVM, /* [hbvm] HBVM(k,s): energy and constraints at rounding; order 4 in p (s = 1: 2), 2
+                         in v (with project_output: as p); lambda: the step's constant, order 1 */
+  VIN_METHOD_LIM, /* [lim] the same with multipliers of degree r - 1: order min(2 s, 4 ceil(r/2)) in p, and
+                         with project_output in v and lambda */
   /* explicit, on the acceleration-level system */
   VIN_METHOD_COLLATZ, /* [collatz] explicit midpoint rule, order 2 */
   VIN_METHOD_DOPRI5,  /* [dopri5] Dormand-Prince 5(4), order 5, with an error estimate */
@@ -91,8 +93,10 @@ typedef struct vin_options {
   vin_projection_options projector; /* metric, redundancy, solver tolerances; its own position and
                                        velocity tolerance are replaced by the two above */
   /* hbvm (k,s) and lim (k,s,r); 0: chosen, see the guide */
-  int stages;           /* s: degree of the polynomials of a step; default 0: 2 (hbvm), 3 (lim) */
-  int nodes;            /* k >= s: Gauss nodes of the quadrature; default 0: chosen */
+  int stages; /* s, 1..32: degree of the polynomials of a step; default 0: 2 (hbvm), 3 (lim) */
+  int nodes;  /* k: Gauss nodes of the quadrature, s..32; default 0: s where that is exact
+                           (quadratic constraints, force affine in p and free of v), else 3 s, at
+                           least 6, and more while the first steps show an energy error */
   int multiplier_terms; /* r of lim, odd, <= s; default 0: the largest */
   int project_output;   /* default 0; 1: v of the result is projected and lambda recomputed, but the
                            next step goes on from the unprojected v */

@@ -13,7 +13,7 @@ void vini_gauss(int k, double *c, double *b);
 /* value[j] = P_j(c) and integral[j] = int_0^c P_j, j < count, for any c; either may be NULL.
  * int_0^1 P_i P_j = delta_ij, P_j(1) = sqrt(2 j + 1). */
 void vini_legendre(int count, double c, double *value, double *integral);
-/* x (size x size, rows of VINI_GAUSS_MOST): x_ij = int_0^1 P_i(c) int_0^c P_j, theory (34). */
+/* x (size x size, rows of VINI_GAUSS_MOST): x_ij = int_0^1 P_i(c) int_0^c P_j, theory (L5). */
 void vini_legendre_integrals(int size, double x[][VINI_GAUSS_MOST]);
 /* inverse := a^-1, size x size; a must be regular. */
 void vini_small_inverse(int size, double a[][VINI_GAUSS_MOST], double inverse[][VINI_GAUSS_MOST]);

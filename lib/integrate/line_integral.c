@@ -1,5 +1,5 @@
 /* Line-integral methods: HBVM(k,s) with constant multipliers in a step (r = 1) and the family with
- * multipliers of degree r - 1; theory, section 8.
+ * multipliers of degree r - 1; theory (L1) to (L9).
  *
  * A step's start is recognised among the states that the integrator has seen, by their bits, because the
  * caller's p and v are not all of it: what their rounding left over is summed up apart, and a projected
@@ -80,11 +80,13 @@ static bool allocate(vin_integrator *self, size_t s, size_t r) {
   vini_line *line = self->data;
   size_t n = (size_t)self->n, m = (size_t)self->m, total = 0;
   bool projected = self->options.project_output != 0;
+  size_t tangent =
+      vini_line_may_be_stiff(self) ? (size_t)self->system->desc.force_p_pattern.count : 0;
   bool own_mass = r < s && (self->system->desc.flags & VIN_MASS_DIAGONAL) != 0;
   struct {
     double **vector;
     size_t size;
-  } wanted[16 + 5 * VINI_LINE_STATES] = {
+  } wanted[17 + 5 * VINI_LINE_STATES] = {
       {&line->d, s * n},
       {&line->d_next, s * n},
       {&line->theta, s * n},
@@ -99,8 +101,9 @@ static bool allocate(vin_integrator *self, size_t s, size_t r) {
       {&line->lambda, m},
       {&line->node_values, (size_t)self->projector->jacobian.count},
       {&line->rounding, m},
-      {&line->inverse_mass, own_mass ? n : 0}};
-  size_t count = 15;
+      {&line->inverse_mass, own_mass ? n : 0},
+      {&line->tangent, tangent}};
+  size_t count = 16;
   for (int i = 0; i < VINI_LINE_STATES; i++) {
     vini_line_state *state = &line->state[i];
     double **vectors[] = {&state->p, &state->v, &state->p_low, &state->v_low, &state->raw};
@@ -116,6 +119,7 @@ static bool allocate(vin_integrator *self, size_t s, size_t r) {
     *wanted[i].vector = memory;
     memory += wanted[i].size;
   }
+  if (tangent == 0) line->tangent = NULL;
   for (int i = 0; i < VINI_LINE_STATES && !projected; i++) line->state[i].raw = line->state[i].v;
   return true;
 }
@@ -139,10 +143,11 @@ vin_status vini_line_create(vin_integrator *self) {
   int s = 0, r = 0;
   VINI_TRY(check_options(self, &s, &r));
   vini_line *line = self->data = vini_alloc(&self->object.context, 1, sizeof *line);
-  if (line == NULL || !allocate(self, (size_t)s, (size_t)r)) return no_memory(self);
+  if (line == NULL) return no_memory(self);
   line->chosen = self->options.nodes != 0;
   line->judged = line->chosen ? JUDGED_STEPS : 0;
   vini_line_table_fill(&line->table, line->chosen ? self->options.nodes : s, s, r);
+  if (!allocate(self, (size_t)s, (size_t)r)) return no_memory(self);
   /* the policy below decides, on factorisations that are of their own state */
   line->reuse = self->projector->kkt->options.reuse;
   self->projector->kkt->options.reuse = VIN_REUSE_NEVER;
@@ -154,6 +159,7 @@ void vini_line_destroy(vin_integrator *self) {
   vini_line *line = self->data;
   if (line == NULL) return;
   vin_kkt_destroy(line->mass);
+  vini_line_stiff_destroy(self);
   vini_free(&self->object.context, line->memory);
   vini_free(&self->object.context, line);
 }
@@ -227,12 +233,16 @@ static vin_status factorise(vin_integrator *self, const vini_line_state *start) 
 }
 
 /* A factorisation to iterate with; *fresh: it is that of the start. */
-static vin_status begin(vin_integrator *self, const vini_line_state *start, bool *fresh) {
+static vin_status begin(vin_integrator *self, const vini_line_state *start, double h, bool *fresh) {
   vini_line *line = self->data;
-  bool usable = line->stamp == self->projector->factor_stamp &&
+  VINI_TRY(vini_line_stiff_begin(self, start, h));
+  bool usable = line->stamp == self->projector->factor_stamp && !line->blended &&
                 self->projector->factored == VINI_FACTORED_MASS && line->stamp > 0;
   *fresh = usable && (self->m == 0 || (line->end_factored && start == line->last));
-  if (!*fresh && !(usable && keeps(self))) {
+  if (line->blended) {
+    line->stamp = 0; /* the Jacobian of the projector's factorisation has been overwritten */
+    *fresh = true;
+  } else if (!*fresh && !(usable && keeps(self))) {
     VINI_TRY(factorise(self, start));
     *fresh = true;
   }
@@ -257,7 +267,7 @@ static void combine(int terms, vin_int count, double matrix[][VINI_GAUSS_MOST], 
   }
 }
 
-/* First guess of d and lambda: the last step's polynomials, extended; theory (38). */
+/* First guess of d and lambda: the last step's polynomials, extended; theory (L9). */
 static void predict(vin_integrator *self, const vini_line_state *start, double h) {
   vini_line *line = self->data;
   vini_line_table *t = &line->table;
@@ -273,7 +283,7 @@ static void predict(vin_integrator *self, const vini_line_state *start, double h
     if (line->last_h != 0) memcpy(line->l_next, line->l, m * sizeof(double)); /* the mean */
   }
   const vin_int *rows = NULL;
-  vin_int dropped = vin_kkt_dropped(self->projector->kkt, &rows);
+  vin_int dropped = vin_kkt_dropped(line->blended ? line->stiff : self->projector->kkt, &rows);
   for (vin_int q = 0; q < dropped; q++) {
     for (int j = 0; j < t->r; j++) line->l_next[(size_t)j * m + (size_t)rows[q]] = 0;
   }
@@ -282,7 +292,7 @@ static void predict(vin_integrator *self, const vini_line_state *start, double h
 /* Solves for the step's polynomials; anew with a factorisation at the start where a kept one failed. */
 static vin_status solve(vin_integrator *self, const vini_line_state *start, double h) {
   bool fresh = false;
-  VINI_TRY(begin(self, start, &fresh));
+  VINI_TRY(begin(self, start, h, &fresh));
   predict(self, start, h);
   vin_status status = vini_line_iterate(self, start, h);
   if (status != VIN_STEP_FAILED || fresh) return status;
@@ -296,7 +306,7 @@ static vin_status solve(vin_integrator *self, const vini_line_state *start, doub
 static vin_status check_dropped(vin_integrator *self) {
   const vini_line *line = self->data;
   const vin_int *rows = NULL;
-  vin_int dropped = vin_kkt_dropped(self->projector->kkt, &rows);
+  vin_int dropped = vin_kkt_dropped(line->blended ? line->stiff : self->projector->kkt, &rows);
   double *floor = line->lambda;
   if (dropped > 0) vini_projector_floor(self->projector, line->u, floor);
   for (vin_int q = 0; q < dropped; q++) {

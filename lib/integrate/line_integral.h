@@ -1,4 +1,4 @@
-/* line_integral - hbvm and lim: what their files share; theory, section 8. */
+/* line_integral - hbvm and lim: what their files share; theory (L1) to (L9). */
 #ifndef VINI_LINE_INTEGRAL_H
 #define VINI_LINE_INTEGRAL_H
 
@@ -22,11 +22,11 @@ typedef struct vini_line_table {
   double c[VINI_GAUSS_MOST], b[VINI_GAUSS_MOST];
   double value[VINI_GAUSS_MOST][VINI_GAUSS_MOST];    /* P_j(c_l): [l][j] */
   double integral[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* I_j(c_l): [l][j] */
-  double x[VINI_GAUSS_MOST][VINI_GAUSS_MOST];        /* X_s, theory (34) */
+  double x[VINI_GAUSS_MOST][VINI_GAUSS_MOST];        /* X_s, theory (L5) */
   double x_inverse[VINI_GAUSS_MOST][VINI_GAUSS_MOST];
   double xr_inverse[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* of X_r */
   double end[VINI_GAUSS_MOST];                         /* P_j(1) */
-  /* predictor, theory (38): new d = extend d, new lambda = shift lambda, for steps whose lengths
+  /* predictor, theory (L9): new d = extend d, new lambda = shift lambda, for steps whose lengths
    * have this ratio; 0: not computed */
   double ratio;
   double extend[VINI_GAUSS_MOST][VINI_GAUSS_MOST];
@@ -60,6 +60,12 @@ typedef struct vini_line {
   double *rounding;     /* m: eps |Phi_p p|, the rounding of Phi where it is made of differences */
   double *inverse_mass; /* n: where M is diagonal and r < s */
   vin_kkt *mass;        /* M alone: where M is not diagonal and r < s */
+  /* stiff potentials (line_integral_stiff.c); made when first needed, except tangent */
+  bool blended;         /* this step is solved with `stiff` */
+  double *tangent;      /* df/dp at the start; NULL: not given, or r < s */
+  vin_kkt *stiff;       /* [M + h^2 rho^2 K, G'; G, 0] */
+  double *stiff_values; /* of M + h^2 rho^2 K */
+  double *blend;        /* s (n + m) */
   int64_t stamp;        /* the projector's, of a factorisation that may be kept */
   bool end_factored;    /* it is that of the last end */
   double contraction;   /* of the last step */
@@ -75,7 +81,7 @@ vin_status vini_line_step(vin_integrator *self, const vin_state *from, double h,
 void vini_line_table_fill(vini_line_table *table, int k, int s, int r);
 void vini_line_table_predict(vini_line_table *table, double ratio);
 
-/* line_integral_nodes.c: theta and c at the present d_next, l_next; theory (31), (32). */
+/* line_integral_nodes.c: theta and c at the present d_next, l_next; theory (L2), (L3). */
 vin_status vini_line_evaluate(vin_integrator *self, const vini_line_state *start, double h);
 /* Position and velocity at node l. */
 void vini_line_node(const vin_integrator *self, const vini_line_state *start, double h, int l);
@@ -88,6 +94,13 @@ void vini_line_end(const vin_integrator *self, const vini_line_state *start, dou
 vin_status vini_line_iterate(vin_integrator *self, const vini_line_state *start, double h);
 /* What r < s needs of M, once. */
 vin_status vini_line_prepare_mass(vin_integrator *self, const vini_line_state *start);
+
+/* line_integral_stiff.c. begin: decides, and factorises where it decides for the blended iteration; solve:
+ * increments of all degrees into line->z, whose tops hold -R. */
+bool vini_line_may_be_stiff(const vin_integrator *self);
+vin_status vini_line_stiff_begin(vin_integrator *self, const vini_line_state *start, double h);
+vin_status vini_line_solve_blended(vin_integrator *self, bool constraints);
+void vini_line_stiff_destroy(vin_integrator *self);
 
 /* line_integral_energy.c: change of energy over the step from start, which ended at (p, raw), minus the
  * work of what is not conservative; *scale: the largest energy that occurs. NaN: no potential. */

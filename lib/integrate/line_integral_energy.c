@@ -1,4 +1,4 @@
-/* The energy balance of a step; theory (35). */
+/* The energy balance of a step; theory (L6). */
 #include "integrate/line_integral.h"
 
 #include <float.h>

@@ -1,4 +1,4 @@
-/* The integrals of a step by Gauss quadrature, and its end; theory (30) to (33). Work: k evaluations of
+/* The integrals of a step by Gauss quadrature, and its end; theory (L1) to (L4). Work: k evaluations of
  * force and Jacobian, and k s vector updates. */
 #include "integrate/line_integral.h"
 

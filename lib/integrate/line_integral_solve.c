@@ -1,4 +1,4 @@
-/* The iteration of a step, theory (36), (37): a simplified Newton method with one factorisation.
+/* The iteration of a step, theory (L7), (L8): a simplified Newton method with one factorisation.
  *
  * To leading order G does not change within a step; then the unknowns of each degree decouple, with
  * mu = h X lambda:
@@ -15,31 +15,39 @@
 #include <string.h>
 
 /* Increments that no longer shrink have arrived when they are below this many roundings of the
- * velocity, and of position over step, which is what Phi(p1) / h can resolve. */
+ * velocity, and of position over step, which is what Phi(p1) / h can resolve, and a spring force for
+ * which the plain iteration converges. */
 #define FLOOR_FACTOR 64
-/* They no longer shrink when they keep more than half where the contraction would have left this
- * much. */
-#define SHRUNK 0.35
+/* They no longer shrink when they keep more than half: from one sweep to the next where the contraction is
+ * better than QUICK, else over as many sweeps as would have left this much. A slow iteration goes in
+ * waves. */
+#define QUICK 0.35
+#define SHRUNK 0.1
 /* An error estimate below this many roundings of the velocity's change ends the iteration without
  * another sweep. */
 #define NEGLIGIBLE 0.25
 /* A sweep that leaves more than this of the increment is slow; so many in a row and it has failed. */
 #define SLOW 0.95
 #define SLOW_SWEEPS 3
-enum { MOST_SWEEPS = 60 };
+/* Sweeps that the contraction is measured over. */
+enum { MEAN_SWEEPS = 3 };
+/* Sweeps of one step; the blended iteration contracts by 0.76 at worst (s = 6). */
+enum { MOST_SWEEPS = 100, MOST_BLENDED = 160 };
 
 /* Increments of the sweeps so far. */
 typedef struct history {
   int count;
-  double change[MOST_SWEEPS];
-  double contraction; /* largest ratio of two that were above the floor */
+  double change[MOST_BLENDED];
+  double contraction; /* of those above the floor */
+  double floor;       /* increments below it may be rounding */
+  double least;       /* increments below it are of no account */
 } history;
 
 /* Have the increments stopped to shrink? Judged over as many sweeps as the contraction needs, so that a
  * slow iteration is not taken for one that has arrived. */
 static bool stagnates(const history *past) {
   double q = vini_min(past->contraction, SLOW);
-  int width = q > SHRUNK ? (int)ceil(log(SHRUNK) / log(q)) : 1;
+  int width = q > QUICK ? (int)ceil(log(SHRUNK) / log(q)) : 1;
   if (past->count <= width) return false;
   return !(past->change[past->count - 1] < 0.5 * past->change[past->count - 1 - width]);
 }
@@ -102,6 +110,7 @@ static vin_status solve_kkt(vin_integrator *self, double h, bool polish) {
     load_residual(self, h, i, z);
     for (size_t c = 0; c < m; c++) z[n + c] = polish ? 0 : -line->c[(size_t)i * m + c];
   }
+  if (line->blended) return vini_line_solve_blended(self, !polish);
   vin_kkt *kkt = self->projector->kkt;
   vin_status status = vini_kkt_solve_plain(kkt, r, line->z);
   if (status != VIN_OK) vini_fail(&self->projector->object, status, "%s", vin_kkt_error(kkt));
@@ -187,28 +196,26 @@ static vin_status diverges(vin_integrator *self, double change) {
                    change, line->contraction);
 }
 
-/* Rounding of what the increments are added to. */
-static double rounding_floor(const vin_integrator *self, const vini_line_state *start, double h) {
+/* The scales of rounding; sizes after the first sweep are those of the step. */
+static void measure(const vin_integrator *self, const vini_line_state *start, double h,
+                    history *past) {
   const vini_line *line = self->data;
-  double velocity = vini_max_abs(start->raw, self->n) +
-                    vini_max_abs(line->d_next, (int64_t)self->n * line->table.s);
-  double position = self->m > 0 ? vini_max_abs(start->p, self->n) / fabs(h) : 0;
-  return DBL_EPSILON * vini_max(velocity, position);
+  double change = vini_max_abs(line->d_next, (int64_t)self->n * line->table.s);
+  double velocity = vini_max_abs(start->raw, self->n) + change;
+  double position = vini_max_abs(start->p, self->n) / fabs(h);
+  past->floor = FLOOR_FACTOR * DBL_EPSILON * vini_max(velocity, position);
+  past->least = NEGLIGIBLE * DBL_EPSILON * change;
 }
 
-/* Increments below it are of no account. */
-static double negligible(const vin_integrator *self) {
-  const vini_line *line = self->data;
-  int64_t count = (int64_t)self->n * line->table.s;
-  return NEGLIGIBLE * DBL_EPSILON * vini_max_abs(line->d_next, count);
-}
-
-/* Adds the increment of a sweep; true: what is left after it is of no account. */
-static bool record(const vin_integrator *self, history *past, double change, double floor) {
-  double gain = past->count > 0 ? change / past->change[past->count - 1] : 0;
+/* Adds the increment of a sweep; true: what is left after it is of no account. Increments above the
+ * floor tell the contraction, as the mean over a few. */
+static bool record(history *past, double change) {
+  int width = past->count < MEAN_SWEEPS ? past->count : MEAN_SWEEPS;
+  double gain = 0;
+  if (width > 0) gain = pow(change / past->change[past->count - width], 1.0 / width);
   past->change[past->count++] = change;
-  if (change > floor) past->contraction = vini_max(gain, past->contraction);
-  double least = negligible(self), rate = vini_max(gain, past->contraction);
+  if (change > past->floor) past->contraction = gain;
+  double least = past->least, rate = vini_max(gain, past->contraction);
   return change <= least || (gain > 0 && rate <= 0.5 && change * rate <= least);
 }
 
@@ -216,12 +223,14 @@ static bool record(const vin_integrator *self, history *past, double change, dou
  * correction, about rounding / h, changes the forces by h times that, always to the same side: left
  * in, it would add 1e-18 of the energy in every step. */
 static vin_status polish(vin_integrator *self, const vini_line_state *start, double h,
-                         double contraction) {
-  history past = {.contraction = contraction};
+                         const history *before) {
+  history past = *before;
   double change = 0;
-  while (past.count < MOST_SWEEPS) {
+  past.count = 0;
+  past.floor = HUGE_VAL; /* the contraction is known */
+  while (past.count < MOST_BLENDED) {
     VINI_TRY(sweep(self, start, h, true, &change));
-    if (record(self, &past, change, HUGE_VAL) || stagnates(&past)) break;
+    if (record(&past, change) || stagnates(&past)) break;
   }
   return VIN_OK;
 }
@@ -229,18 +238,24 @@ static vin_status polish(vin_integrator *self, const vini_line_state *start, dou
 vin_status vini_line_iterate(vin_integrator *self, const vini_line_state *start, double h) {
   vini_line *line = self->data;
   history past = {0};
+  const int most = line->blended ? MOST_BLENDED : MOST_SWEEPS;
   double change = 0;
   for (int slow = 0;;) {
     VINI_TRY(sweep(self, start, h, false, &change));
     double last = past.count > 0 ? past.change[past.count - 1] : HUGE_VAL;
-    double floor = FLOOR_FACTOR * rounding_floor(self, start, h);
-    bool arrived = record(self, &past, change, floor);
+    if (past.count == 0) measure(self, start, h, &past);
+    bool arrived = record(&past, change);
     line->sweeps = past.count;
     line->contraction = past.contraction;
     if (arrived) return VIN_OK;
-    if (change <= floor && stagnates(&past)) return polish(self, start, h, past.contraction);
-    slow = change > SLOW * last ? slow + 1 : 0;
-    if (!(change < HUGE_VAL) || slow >= SLOW_SWEEPS || past.count >= MOST_SWEEPS) {
+    bool last_sweep = past.count >= most;
+    if ((change <= past.floor && stagnates(&past)) ||
+        (last_sweep && change <= past.floor / FLOOR_FACTOR)) {
+      return polish(self, start, h, &past);
+    }
+    /* the blended iteration matrix is far from normal: increments may grow before they shrink */
+    slow = change > vini_max(SLOW * last, past.floor) && !line->blended ? slow + 1 : 0;
+    if (!(change < HUGE_VAL) || slow >= SLOW_SWEEPS || last_sweep) {
       return diverges(self, change);
     }
   }
