@@ -28,6 +28,7 @@
 #define FLOOR_ROUNDING (1.0 / 16)
 /* Sweeps over a force that depends on v; contraction is h/2 |M^-1 df/dv|. */
 #define FORCE_SWEEPS 50
+#define FORCE_STAGNATION 1e-12
 /* Hidden constraint after the velocity stage, relative to its terms, and relative to what the
  * largest velocity would give (a row whose own terms vanish still sees the rounding of the
  * others): above both, one refinement; above HIDDEN_SLACK times both, or VELOCITY_SLACK times the
@@ -266,7 +267,10 @@ static vin_status iterate_force(vin_integrator *self, double t1, double h, vin_s
     if (k > 1 && !(change < last)) break;
     last = change;
   }
-  if (last <= 1e-12 * vini_max_abs(to->v, n)) return VIN_OK; /* stagnates at rounding */
+  /* stagnates at rounding: that of v, or, near rest, what is left of p's over the step */
+  double floor = vini_max(FORCE_STAGNATION * vini_max_abs(to->v, n),
+                          4 * DBL_EPSILON * vini_max_abs(to->p, n) / fabs(h));
+  if (last <= floor) return VIN_OK;
   return vini_fail(
       &self->projector->object, VIN_STEP_FAILED,
       "the velocity dependent force does not settle within the step (last change %.2g): "

@@ -142,7 +142,9 @@ static vin_status kicked(vin_integrator *self, const kick *k, double share) {
     }
     if (change <= FORCE_TOLERANCE * size) return VIN_OK;
     if (sweep > 1 && !(change < last)) {
-      if (last <= FORCE_STAGNATION * size) return VIN_OK;
+      /* near rest: what is left of p's rounding over the step */
+      double floor = 4 * DBL_EPSILON * vini_max_abs(k->p, n) / fabs(k->h);
+      if (last <= vini_max(FORCE_STAGNATION * size, floor)) return VIN_OK;
       break;
     }
     last = change;

@@ -371,16 +371,15 @@ int hbvm_compute(int table, int s, int n, double value[HBVM_QUANTITIES], char *t
   if (table == 2) {
     failed = advance(&r, s, pow(2, 0.75) * acos(-1.0) / n, 10L * n, NULL, 1, text, text_size);
   } else if (table == 1) {
-    failed = advance(&r, s, 0.1 / (1L << n), 100L << n, NULL, 1, text, text_size);
+    failed = advance(&r, s, ldexp(0.1, -n), 100L << n, NULL, 1, text, text_size);
   } else {
     history *past = calloc(2, sizeof *past);
     run half = r;
     failed = past == NULL ? -1 : 0;
     if (failed) snprintf(text, text_size, "no memory");
+    if (!failed) failed = advance(&r, s, ldexp(0.1, -n), 100L << n, past, 1L << n, text, text_size);
     if (!failed)
-      failed = advance(&r, s, 0.1 / (1L << n), 100L << n, past, 1L << n, text, text_size);
-    if (!failed)
-      failed = advance(&half, s, 0.05 / (1L << n), 200L << n, past + 1, 2L << n, text, text_size);
+      failed = advance(&half, s, ldexp(0.05, -n), 200L << n, past + 1, 2L << n, text, text_size);
     if (!failed) compare(&r.x, past, past + 1, r.e);
     free(past);
   }
