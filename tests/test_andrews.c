@@ -2,7 +2,7 @@
  * through vin_kkt, and as a vin_system, integrated by the implicit methods. Data: Test Set for IVP Solvers, andrews.f (facts restated
  * in shared/reference/ivp/andrews.md), where accelerations and multipliers at t = 0 are given to
  * 30 digits. */
-#include "problems.h"
+#include "implicit_problems.h"
 #include "system/system.h"
 #include "test_kkt_support.h"
 
@@ -280,7 +280,7 @@ static void run(const vin_options *options, long steps, double *error) {
 
 /* M(q), f(q, q') without tangents, constraints that are not quadratic: both methods converge to the
  * reference with their order. */
-Test(andrews, implicit_methods_converge) {
+Test(andrews, implicit_methods_converge, .init = test_need_umfpack) {
   vin_options options = vin_options_default();
   double error[2][2];
   options.method = VIN_METHOD_RADAU5;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(implicit_errors);
+TestSuite(implicit_errors, .init = test_need_umfpack);
 
 #define EACH_METHOD(method)                                                                        \
   for (vin_method method = VIN_METHOD_BACKWARD_EULER; method <= VIN_METHOD_GENERALIZED_ALPHA;      \
