@@ -61,11 +61,11 @@ typedef enum vin_projection {
 VIN_API const char *vin_projection_name(vin_projection projection);
 VIN_API vin_status vin_projection_from_name(vin_projection *projection, const char *name);
 
-/** Stabilisation of the acceleration-level constraint, theory (64) to (66): what Phi and h = Phi' decay
+/** Stabilisation of the acceleration-level constraint, theory (29a) to (29c): what Phi and h = Phi' decay
  *  by where nothing projects. For taylor2, euler, rk4, collatz, dopri5, and (orders 1 and 2) the
  *  implicit methods on the reduced system; other methods refuse an order > 0 with
  *  VIN_ERR_UNSUPPORTED. Explicit steps are stable only while the gains are below about 1/h (limits:
- *  theory (67)). */
+ *  theory (29d)). */
 typedef struct vin_baumgarte {
   int order;          /* 0..3; default 0: none */
   double tau;         /* order 1, s, > 0:   h' = -h / tau */
@@ -113,6 +113,8 @@ typedef struct vin_options {
   double projection_drift; /* default 0: not used; > 0: the projection follows a step that leaves
                               max |Phi_c| or max |h_c| above it (and every k-th if k > 1) */
   int dense_output; /* default 0; 1: vin_integrator_interpolate() works (8 n numbers, copies) */
+  int shift_constraints; /* default 0; 1, with fix_start = 0: vin_sim shifts the constraints so that an
+                            inconsistent start fits, see vin_system_shifted() */
   /* implicit methods: */
   double newton_tolerance; /* default 1e-12, 0..1: largest last increment of a stage, of p relative
                               to max |p| and of v to max |v|; or until rounding stops it */
@@ -170,11 +172,11 @@ VIN_API vin_stats vin_integrator_get_stats(const vin_integrator *integrator);
  *  difference to the embedded method and s_i = absolute_tolerance + relative_tolerance max(|y0_i|,
  *  |y1_i|) (1 where both tolerances are 0). NaN: there was no step, or the method has no estimate. */
 VIN_API double vin_integrator_error_estimate(const vin_integrator *integrator);
-/** By how much the last step enlarged the constraint residuals, scaled alike, theory (61); 0 without
+/** By how much the last step enlarged the constraint residuals, scaled alike, theory (28d); 0 without
  *  tolerances or constraints, NaN before the first step. */
 VIN_API double vin_integrator_residual_estimate(const vin_integrator *integrator);
 /** p and v (n each) within the last step that succeeded, at its start (theta = 0), its end (1) or
- *  between: order 4 with dopri5 (theory (63)), else the cubic through p and v at both ends and,
+ *  between: order 4 with dopri5 (theory (28f)), else the cubic through p and v at both ends and,
  *  where the method knows the accelerations there, the same for v (otherwise its derivative). Not
  *  moved onto the constraints, which hold to the error of the interpolation.
  *  VIN_ERR_BAD_STATE: options.dense_output was 0, or no step has succeeded since the last failure.

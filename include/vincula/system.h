@@ -80,6 +80,15 @@ VIN_API vin_system_desc vin_system_desc_default(void);
 /** Copies patterns, blocks and callbacks; checks them (VIN_ERR_BAD_INPUT names what is wrong). */
 VIN_API vin_status vin_system_create(vin_system **system, const vin_context *context,
                                      const vin_system_desc *desc);
+/** The system whose constraints are Phi + a0 + a1 (t - t0), with a0 = -Phi and a1 = -(Phi_p v + Phi_t) at
+ *  (t0, p0, v0), so that this start is consistent on both levels as it is ([6], 8.4): the answer to a
+ *  start that must not move, where the constraints themselves are what is inexact. Everything else
+ *  is the base's: flags, names, patterns, forces; constraint_gap gets the shifted value. Keeps the
+ *  base. VIN_ERR_BAD_INPUT: NaN; VIN_RETRY, VIN_ERR_CALLBACK: a callback of the base failed there. */
+VIN_API vin_status vin_system_shifted(vin_system **system, const vin_context *context,
+                                      vin_system *base, double t0, const double *p0,
+                                      const double *v0);
+
 /** Gives up one reference. */
 VIN_API void vin_system_destroy(vin_system *system);
 /** Takes one more reference (thread safe) and returns its argument. */
