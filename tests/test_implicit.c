@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(implicit);
+TestSuite(implicit, .init = test_need_umfpack);
 
 static test_mechanism *built(test_mechanism *x) {
   test_mechanism_build(x, NULL);

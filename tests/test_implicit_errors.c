@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-TestSuite(implicit_errors);
+TestSuite(implicit_errors, .init = test_need_umfpack);
 
 #define EACH_METHOD(method)                                                                        \
   for (vin_method method = VIN_METHOD_BACKWARD_EULER; method <= VIN_METHOD_GENERALIZED_ALPHA;      \
@@ -67,6 +67,52 @@ Test(implicit_errors, what_is_ok_solves_the_equations) {
     test_state_free(&from), test_state_free(&to);
     test_mechanism_free(x);
   }
+}
+
+/* A spring between the ends of a chain of 20 points (n = 40) that no pattern declares. */
+static int far_spring(void *user, double t, const double *p, const double *v, double *f) {
+  const test_mechanism *x = user;
+  vin_int last = x->n - 2;
+  double d[2] = {p[last] - p[0], p[last + 1] - p[1]}, length = hypot(d[0], d[1]);
+  (void)t, (void)v;
+  for (vin_int i = 0; i < x->n; i++) f[i] = 0;
+  for (int i = 0; i < 2; i++) {
+    f[last + i] = -100 * (length - 10) * d[i] / length;
+    f[i] = -f[last + i];
+  }
+  return 0;
+}
+
+/* The matrix is wrong then: the iteration converges slowly or the step fails, but whatever is OK solves
+ * v1 = v0 + h v'(p1, v1), p1 = p0 + h v1. Short steps converge. */
+Test(implicit_errors, undeclared_forces_give_no_wrong_result) {
+  test_mechanism *x = test_chain(20, 1, 1);
+  x->force = far_spring;
+  test_mechanism_build(x, NULL);
+  vin_options options = test_method(VIN_METHOD_BACKWARD_EULER, VIN_PROJECTION_NONE);
+  options.max_newton = 100;
+  vin_integrator *integrator = test_integrator(x, &options);
+  vin_state from = test_state(x), to = test_state(x);
+  double a[40], lambda[20];
+  int good = 0;
+  for (int k = 0; k < 10; k++) {
+    double h = 1e-3 * pow(2, k);
+    vin_status status = vin_integrator_step(integrator, &from, h, &to);
+    cr_assert(status == VIN_OK || status == VIN_STEP_FAILED, "%s",
+              vin_integrator_error(integrator));
+    if (status != VIN_OK) continue;
+    good++;
+    vin_projector *projector = vin_integrator_projector(integrator);
+    cr_assert_eq(vin_project_acceleration(projector, to.t, to.p, to.v, a, lambda), VIN_OK);
+    for (vin_int i = 0; i < x->n; i++) {
+      cr_expect_float_eq(to.v[i], from.v[i] + h * a[i], 1e-9, "h = %g", h);
+      cr_expect_float_eq(to.p[i], from.p[i] + h * to.v[i], 1e-9, "h = %g", h);
+    }
+  }
+  cr_expect_geq(good, 4);
+  vin_integrator_destroy(integrator);
+  test_state_free(&from), test_state_free(&to);
+  test_mechanism_free(x);
 }
 
 /* NaN in the start, steps that don't move t, overflow; the object goes on working. */

@@ -1,4 +1,4 @@
-/* augmented - the sparse Newton matrices of the implicit methods, theory (62): blocks
+/* augmented - the sparse Newton matrices of the implicit methods, theory (102): blocks
  *
  *     [ c_M M + c_fp F_p + c_fv F_v            c_J Phi_p' ]
  *     [ c_R Phi_p + c_gp G_p + c_gv G_v             0     ]       n + m

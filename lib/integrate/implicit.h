@@ -6,7 +6,7 @@
 #include "integrate/augmented.h"
 #include "integrate/integrate.h"
 
-/* A stage, theory (61): p = p_base + beta a, v = v_base + gamma a, and F = 0, G = 0 at t; with
+/* A stage, theory (101): p = p_base + beta a, v = v_base + gamma a, and F = 0, G = 0 at t; with
  * position_level Phi / beta = 0 in place of G = 0. */
 typedef struct vini_stage {
   double t, h;

@@ -1,4 +1,4 @@
-/* Implicit Euler on the stabilised index-2 form of Gear, Gupta and Leimkuhler, theory (68). With
+/* Implicit Euler on the stabilised index-2 form of Gear, Gupta and Leimkuhler, theory (108). With
  * a = (v1 - v0) / h and the slip w = (p1 - p0) / h - v1,
  *     M w + Phi_p' mu = 0,              Phi(p1, t1) / h = 0,
  *     M a + Phi_p' lambda - f = 0,      (Phi_p v1 + Phi_t) / h = 0.

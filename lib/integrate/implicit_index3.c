@@ -1,5 +1,5 @@
-/* Implicit methods directly on the constrained equations: implicit Euler, theory (67), and the
- * generalised-alpha method, theory (69). The constraint row is Phi(p1) / beta, so that the matrix and
+/* Implicit methods directly on the constrained equations: implicit Euler, theory (107), and the
+ * generalised-alpha method, theory (109). The constraint row is Phi(p1) / beta, so that the matrix and
  * its condition do not depend on h as h -> 0. */
 #include "integrate/implicit.h"
 

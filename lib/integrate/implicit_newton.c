@@ -1,4 +1,4 @@
-/* Newton's iteration on the augmented system of one stage, theory (61) and (62). The matrix is kept
+/* Newton's iteration on the augmented system of one stage, theory (101) and (102). The matrix is kept
  * from iteration to iteration and from step to step while it contracts. */
 #include "integrate/implicit.h"
 

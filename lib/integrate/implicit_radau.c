@@ -1,4 +1,4 @@
-/* Radau IIA with three stages, theory (66): order 5, L-stable, the last stage is the end. Unknowns are the
+/* Radau IIA with three stages, theory (106): order 5, L-stable, the last stage is the end. Unknowns are the
  * accelerations and multipliers of the stages,
  *     v_i = v0 + h sum_j a_ij A_j,   p_i = p0 + c_i h v0 + h^2 sum_j (a^2)_ij A_j,
  * and one simplified Newton matrix serves all three: with a = T L T^-1 the equations of the combined
@@ -258,7 +258,7 @@ static vin_status solve(vin_integrator *self, const vin_state *from, double h) {
   return iterate(self, from, h, -1);
 }
 
-/* theory (66): the difference to an embedded method of order 3, filtered by (I - mu dF/dy)^-1 so that
+/* theory (106): the difference to an embedded method of order 3, filtered by (I - mu dF/dy)^-1 so that
  * it stays of the error's size where the problem is stiff. In the acceleration alpha that belongs to
  * it: e_v = r_v + mu alpha, e_p = r_p + mu e_v, and alpha solves the augmented system. */
 static vin_status estimate(vin_integrator *self, const vin_state *from, double h,

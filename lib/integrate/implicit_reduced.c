@@ -1,4 +1,4 @@
-/* Implicit methods on the reduced system, theory (63): backward Euler, midpoint, Crank-Nicolson, BDF2;
+/* Implicit methods on the reduced system, theory (103): backward Euler, midpoint, Crank-Nicolson, BDF2;
  * then the projections, as for the explicit methods. Every stage is
  *     v = v_base + gamma a,  p = base + gamma v,  F(p, v, a, lambda) = 0,  G(p, v, a) = 0. */
 #include "integrate/implicit.h"
@@ -61,7 +61,7 @@ static vin_status trapezoidal(vin_integrator *self, const vin_state *from, doubl
   return solve(self, from->t + h, h, 0.5 * h, to->p, to->v);
 }
 
-/* The first step of BDF2: the L-stable two-stage SDIRK method of order 2, theory (64). */
+/* The first step of BDF2: the L-stable two-stage SDIRK method of order 2, theory (104). */
 static vin_status start_bdf2(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   vini_implicit *data = self->data;
   const double g = 1 - sqrt(0.5);
@@ -73,7 +73,7 @@ static vin_status start_bdf2(vin_integrator *self, const vin_state *from, double
   return solve(self, from->t + h, h, g * h, to->p, to->v);
 }
 
-/* theory (65), with steps past_h and h = ratio past_h */
+/* theory (105), with steps past_h and h = ratio past_h */
 static vin_status bdf2(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   vini_implicit *data = self->data;
   double ratio = data->past_h == 0 ? 0 : h / data->past_h;

@@ -1,5 +1,5 @@
 /* dv'/d(p, v) and dlambda/d(p, v) of the reduced system by solves with many right-hand sides, as the
- * source has it, theory (70): dense, for small systems and as a check of the sparse Newton matrix. */
+ * source has it, theory (110): dense, for small systems and as a check of the sparse Newton matrix. */
 #include "integrate/tangent.h"
 #include "project/project.h"
 

@@ -1,4 +1,4 @@
-/* tangent - the sparse derivatives that Newton's method needs, theory (60):
+/* tangent - the sparse derivatives that Newton's method needs, theory (100):
  *
  *     F = M(p,v,t) a + Phi_p' lambda - f(p,v,t)  by p and v      (n x n, one pattern for both)
  *     G = Phi_p a + curvature(p,v,t)             by p and v      (m x n, the pattern of Phi_p)

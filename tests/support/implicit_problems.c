@@ -8,6 +8,10 @@
 #define GRAVITY 9.81
 #define REST 0.5
 
+void test_need_umfpack(void) {
+  if (!vin_solver_available(VIN_SOLVER_UMFPACK)) cr_skip_test("this build has no UMFPACK");
+}
+
 static int unit_mass(void *user, double t, const double *p, const double *v, double *values) {
   const test_bodies *b = user;
   (void)t, (void)p, (void)v;

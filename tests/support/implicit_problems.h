@@ -5,10 +5,8 @@
 
 #include "problems.h"
 
-/* Errors of a run in p, v and lambda, max-norm. */
-typedef struct test_errors {
-  double p, v, lambda;
-} test_errors;
+/* Skips the test where the build has no solver for unsymmetric matrices. */
+void test_need_umfpack(void);
 
 /* Systems that are no mechanisms of rods. */
 typedef struct test_bodies {
