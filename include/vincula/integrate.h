@@ -94,7 +94,9 @@ typedef struct vin_options {
   int multiplier_terms; /* r of lim, odd, <= s; default 0: the largest */
   int project_output;   /* default 0; 1: v of the result is projected and lambda recomputed, but the
                            next step goes on from the unprojected v */
-  double spectral_radius; /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
+  double spectral_radius;  /* of generalized-alpha at infinite frequency, 0..1; default 0.8 */
+  double energy_tolerance; /* hbvm, lim: a step fails when vin_integrator_energy_error() exceeds
+                              this fraction of the largest energy in it; default 0: not judged */
   /* Step control of vin_sim, for methods with an error estimate (dopri5); both 0 (default): steps of
    * constant length. A step is accepted when the estimated error of each component is at most
    * absolute_tolerance + relative_tolerance |component| (m and m/s alike) and the constraint
@@ -146,6 +148,13 @@ VIN_API const char *vin_integrator_error(const vin_integrator *integrator);
  *  step back: try a smaller h; VIN_RETRY: a callback asks for that; VIN_ERR_*. */
 VIN_API vin_status vin_integrator_step(vin_integrator *integrator, const vin_state *from, double h,
                                        vin_state *to);
+
+/** Change of kinetic and potential energy over the last step of hbvm or lim, minus the work of moving
+ *  constraints and of the part of the force that depends on v, f(p,v,t) - f(p,0,t), by the method's
+ *  own quadrature; J. Rounding where the quadrature is exact; otherwise its error. A potential that
+ *  depends on t is not accounted for. Costs nodes evaluations of the force.
+ *  VIN_ERR_UNSUPPORTED: another method, or no potential; VIN_ERR_BAD_STATE: no step yet. */
+VIN_API vin_status vin_integrator_energy_error(vin_integrator *integrator, double *error);
 
 VIN_API vin_stats vin_integrator_get_stats(const vin_integrator *integrator);
 

@@ -1,6 +1,7 @@
 /* The table of methods, in the order of vin_method. */
 #include "integrate/explicit.h"
 #include "integrate/integrate.h"
+#include "integrate/line_integral.h"
 
 #define MASS VINI_METHOD_CONSTANT_MASS
 #define INCREMENTS VINI_METHOD_INCREMENTS
@@ -20,8 +21,8 @@ const vini_method vini_methods[] = {
      vini_composition_destroy, vini_composition_step},
     {VIN_METHOD_RATTLE6, "rattle6", MASS | INCREMENTS, vini_composition_create,
      vini_composition_destroy, vini_composition_step},
-    {VIN_METHOD_HBVM, "hbvm", MASS, NULL, NULL, NULL},
-    {VIN_METHOD_LIM, "lim", MASS, NULL, NULL, NULL},
+    {VIN_METHOD_HBVM, "hbvm", MASS, vini_line_create, vini_line_destroy, vini_line_step},
+    {VIN_METHOD_LIM, "lim", MASS, vini_line_create, vini_line_destroy, vini_line_step},
     {VIN_METHOD_COLLATZ, "collatz", ACCELERATION, EXPLICIT},
     {VIN_METHOD_DOPRI5, "dopri5", ACCELERATION | ESTIMATE, EXPLICIT},
     {VIN_METHOD_BACKWARD_EULER, "backward-euler", 0, NULL, NULL, NULL},
