@@ -86,15 +86,36 @@ static vin_status allocate(vin_sim *sim) {
   return VIN_OK;
 }
 
-/* Everything but the start values. Takes over one reference to the system. */
-static vin_status prepare(vin_sim *sim, vin_system *system) {
+/* Memory for the states. Takes over one reference to the system. */
+static vin_status take_system(vin_sim *sim, vin_system *system) {
   sim->system = system;
   sim->n = vin_system_positions(system);
   sim->m = vin_system_constraints(system);
-  VINI_TRY(allocate(sim));
+  return allocate(sim);
+}
+
+/* The system whose constraints fit the start, in place of the one given. */
+static vin_status shift_constraints(vin_sim *sim) {
+  vin_system *shifted = NULL;
+  const vin_state *state = sim->accepted;
+  vin_status status = vin_system_shifted(&shifted, &sim->object.context, sim->system,
+                                         sim->options.start_time, state->p, state->v);
+  if (status != VIN_OK) {
+    vini_fail(&sim->object, status, "the constraints cannot be shifted: %s",
+              vin_system_error(shifted));
+    vin_system_destroy(shifted);
+    return status;
+  }
+  vin_system_destroy(sim->system);
+  sim->system = shifted;
+  return VIN_OK;
+}
+
+static vin_status make_integrator(vin_sim *sim) {
   vin_status status =
-      vin_integrator_create(&sim->integrator, &sim->object.context, system, &sim->options);
-  sim->options.projector.weights = NULL; /* was borrowed; the integrator has its own copy */
+      vin_integrator_create(&sim->integrator, &sim->object.context, sim->system, &sim->options);
+  /* were borrowed; the integrator has its own copies */
+  sim->options.projector.weights = sim->options.projector.velocity_weights = NULL;
   if (status != VIN_OK)
     return vini_fail(&sim->object, status, "%s", vin_integrator_error(sim->integrator));
   sim->projector = vin_integrator_projector(sim->integrator);
@@ -127,6 +148,8 @@ static vin_status begin(vin_sim *sim) {
   VINI_TRY(vini_sim_check_values(&sim->object, sim->system, "start position", state->p));
   VINI_TRY(vini_sim_check_values(&sim->object, sim->system, "start velocity of", state->v));
   sim->start_report.most_moved = sim->start_report.worst = -1;
+  if (!sim->options.fix_start && sim->options.shift_constraints) VINI_TRY(shift_constraints(sim));
+  VINI_TRY(make_integrator(sim));
   if (sim->options.fix_start) {
     vin_status status = vin_initial_values(sim->projector, t, state->p, state->v, sim->vdot,
                                            state->lambda, &sim->start_report);
@@ -161,7 +184,7 @@ static vin_status from_model(vin_sim *sim, vin_model *model) {
     vin_system_destroy(system); /* a failed create hands back a handle too */
     return status;
   }
-  VINI_TRY(prepare(sim, system));
+  VINI_TRY(take_system(sim, system));
   status = vin_model_start(model, sim->accepted->p, sim->accepted->v);
   if (status != VIN_OK) return vini_fail(&sim->object, status, "%s", vin_model_error(model));
   return begin(sim);
@@ -185,7 +208,7 @@ static vin_status from_system(vin_sim *sim, vin_system *system, const double *p,
   if (vini_ready(&system->object) != VIN_OK)
     return vini_fail(&sim->object, VIN_ERR_BAD_STATE, "the system was not created: %s",
                      vin_system_error(system));
-  VINI_TRY(prepare(sim, vin_system_retain(system)));
+  VINI_TRY(take_system(sim, vin_system_retain(system)));
   memcpy(sim->accepted->p, p, (size_t)sim->n * sizeof *p);
   memcpy(sim->accepted->v, v, (size_t)sim->n * sizeof *v);
   return begin(sim);
