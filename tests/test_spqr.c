@@ -145,3 +145,33 @@ Test(spqr, suitesparse_without_memory) {
   vin_sparse_destroy(a);
   problem_free(&p);
 }
+
+/* A basis of columns that are not scaled: rows (0.9, 0.436, 0, 0) and (0, 0, 0.6, 0.8), asked to be further than
+ * a distance from each other, those that are long enough in their row; none where too much is asked for. */
+Test(spqr, basis_of_columns) {
+  static const vin_int row[] = {0, 0, 1, 1}, col[] = {0, 1, 2, 3};
+  static const double value[] = {0.9, 0.436, 0.6, 0.8};
+  vini_object object = {.context = vin_context_default()};
+  vin_sparse *a = NULL;
+  cr_assert_eq(vin_sparse_create(&a, NULL, 2, 4, (vin_triplets){4, row, col}, VIN_STORAGE_GENERAL),
+               VIN_OK);
+  cr_assert_eq(vin_sparse_set_values(a, value), VIN_OK);
+  unsigned char basis[4];
+  vin_int rank = -1;
+  vin_status status = vini_basis_columns(&object, vin_sparse_view(a), 0.7, basis, &rank);
+  if (vini_rank_available()) {
+    cr_assert_eq(status, VIN_OK, "%s", object.text);
+    cr_expect_eq(rank, 2);
+    cr_expect(basis[0] && !basis[1] && !basis[2] && basis[3]);
+    cr_assert_eq(vini_basis_columns(&object, vin_sparse_view(a), 0.85, basis, &rank), VIN_OK);
+    cr_expect_eq(rank, 1);
+    cr_expect(basis[0] && !basis[1] && !basis[2] && !basis[3]);
+    cr_assert_eq(vini_basis_columns(&object, vin_sparse_view(a), 0.1, basis, &rank), VIN_OK);
+    cr_expect_eq(rank, 2);
+    cr_expect_eq(basis[0] + basis[1], 1);
+    cr_expect_eq(basis[2] + basis[3], 1);
+  } else {
+    cr_expect_eq(status, VIN_ERR_UNSUPPORTED);
+  }
+  vin_sparse_destroy(a);
+}

@@ -24,22 +24,20 @@ VIN_API vin_status vin_sim_create_from_system(vin_sim **sim, const vin_context *
 VIN_API void vin_sim_destroy(vin_sim *sim);
 VIN_API const char *vin_sim_error(const vin_sim *sim);
 
-/** One step of options.step. On failure the state is the one before, bit for bit. The end is
+/** One step: of options.step, or, with tolerances in the options, of the step control. On failure the state is the one before, bit for bit. The end is
  *  t0 + k step with a whole k, so that rounding does not accumulate in t.
  *  With options.max_halvings = k a step that fails (status > 0) is tried again as 2, 4, ... 2^k
  * equal pieces; only the whole counts and is seen by observers. Not to be called, nor
  * vin_sim_run(), _set_state(), _set_step(), from inside an observer or the progress callback:
  * VIN_ERR_BAD_STATE. */
 VIN_API vin_status vin_sim_step(vin_sim *sim);
-/** With tolerances in the options (relative_tolerance, absolute_tolerance) the step control chooses the
- *  length: options.step is the first trial step, rejected steps are counted in vin_stats.rejected,
- *  failed ones (status > 0) are tried again with shorter steps too (max_halvings is not used), and
- *  vin_sim_run() ends exactly on its t. When the length falls below min_step or 16 roundings of t:
- *  VIN_STEP_FAILED, which says why the last trial was refused; the state is the last accepted one. */
-/** Steps to time t: whole steps of options.step and, if the rest is not rounding (more than 1e-9 of
- * a step or of t, whichever is less, and 4 roundings of t), one shorter last step. Ends exactly on
- * t. On failure the state is the last accepted one. NaN, infinity or t before the present is
- * VIN_ERR_BAD_INPUT. */
+/** Steps to time t, and ends exactly on it: whole steps of options.step and, if the rest is not rounding (more than 1e-9 of
+ * a step or of t, whichever is less, and 4 roundings of t), one shorter last step. On failure
+ * the state is the last accepted one. NaN, infinity or t before the present is VIN_ERR_BAD_INPUT.
+ *  With tolerances in the options the step control chooses the lengths: options.step is the first trial,
+ * rejected steps are counted in vin_stats.rejected, failed ones (status > 0) are tried again with
+ * shorter steps too (max_halvings is not used). When the length falls below min_step or 16 roundings of
+ * t: VIN_STEP_FAILED, which says why the last trial was refused. */
 VIN_API vin_status vin_sim_run(vin_sim *sim, double t);
 
 /** p and v (n each) at time t within the last step, with the order that vin_integrator_interpolate()

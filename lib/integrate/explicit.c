@@ -62,33 +62,37 @@ static const tableau *table_of(vin_method method) {
   }
 }
 
-/* y := sum_j weight_j k_j; not all weights are 0 */
-static void sum_up(vin_int n, int count, const double *weight, const double *const *k, double *y) {
-  int first = 0;
-  while (weight[first] == 0) first++;
-  const double *slope = k[first];
-  double b = weight[first];
-  for (vin_int i = 0; i < n; i++) y[i] = b * slope[i];
-  for (int j = first + 1; j < count; j++) {
-    slope = k[j];
-    b = weight[j];
+/* y := x + h sum_j weight_j k_j (x NULL: without it); the increments are summed up before they meet x. One
+ * pass over the vectors for each weight that is not 0, and there must be one. */
+static void combine(vin_int n, const double *x, double h, int count, const double *weight,
+                    const double *const *k, double *y) {
+  int last = count - 1, taken = 0;
+  while (weight[last] == 0) last--;
+  for (int j = 0; j < last; j++) {
+    double b = weight[j];
+    const double *slope = k[j];
     if (b == 0) continue;
-    for (vin_int i = 0; i < n; i++) y[i] += b * slope[i];
+    if (taken++ == 0) {
+      for (vin_int i = 0; i < n; i++) y[i] = b * slope[i];
+    } else {
+      for (vin_int i = 0; i < n; i++) y[i] += b * slope[i];
+    }
+  }
+  double b = weight[last];
+  const double *slope = k[last];
+  if (x == NULL) {
+    for (vin_int i = 0; i < n; i++) y[i] = h * (y[i] + b * slope[i]);
+  } else if (taken == 0) {
+    for (vin_int i = 0; i < n; i++) y[i] = x[i] + h * (b * slope[i]);
+  } else {
+    for (vin_int i = 0; i < n; i++) y[i] = x[i] + h * (y[i] + b * slope[i]);
   }
 }
 
-/* y := x + h sum_j weight_j k_j; the increments are summed up before they meet x. */
-static void combine(vin_int n, const double *x, double h, int count, const double *weight,
-                    const double *const *k, double *y) {
-  sum_up(n, count, weight, k, y);
-  for (vin_int i = 0; i < n; i++) y[i] = x[i] + h * y[i];
-}
-
-/* y := h sum_j weight_j k_j over all 7 slopes */
+/* y := h sum_j weight_j k_j over all 7 slopes; more than one weight is not 0 */
 static void difference(vin_int n, double h, const double *weight, const double *const *k,
                        double *y) {
-  sum_up(n, VINI_STAGES, weight, k, y);
-  for (vin_int i = 0; i < n; i++) y[i] *= h;
+  combine(n, NULL, h, VINI_STAGES, weight, k, y);
 }
 
 static vin_status stage(vin_integrator *self, const tableau *table, const vin_state *from, double h,
