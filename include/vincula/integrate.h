@@ -49,7 +49,8 @@ VIN_API vin_status vin_method_from_name(vin_method *method, const char *name);
 
 /** Projection after the steps of the explicit acceleration-level methods (taylor2, euler, rk4, collatz,
  *  dopri5; see projection_every and projection_drift); rattle and the partition methods satisfy both
- *  levels by themselves and ignore it. Names: none, position, velocity, both. */
+ *  levels by themselves and ignore it. Both levels at once with projector.coupling. Names: none, position,
+ *  velocity, both. */
 typedef enum vin_projection {
   VIN_PROJECTION_NONE = 0,
   VIN_PROJECTION_POSITION = 1,
