@@ -12,9 +12,9 @@ find lib include -name '*.[ch]' | sort | xargs -r awk '
     for (i in names) backend[names[i]] = 1
   }
   FNR == 1 {
-    split(FILENAME, part, "/") # lib/<layer>/<file> or include/vincula/<layer>.h
+    split(FILENAME, part, "/") # lib/<layer>/<file> or include/vincula/<layer>[_<part>].h
     layer = part[1] == "lib" ? part[2] : part[3]
-    sub(/\.h$/, "", layer)
+    sub(/(_[a-z]+)?\.h$/, "", layer)
     if (!(layer in rank)) complain("layer \"" layer "\" is not in the list")
   }
   /^[ \t]*#[ \t]*include[ \t]*["<]/ {
@@ -30,7 +30,7 @@ find lib include -name '*.[ch]' | sort | xargs -r awk '
     if (index($0, "\"") == 0 && target !~ /^vincula\//) next # a system header
     if (target !~ /^[^\/]+\/[^\/]+$/) { complain("write \"<layer>/" target "\""); next }
     other = target
-    if (target ~ /^vincula\//) { sub(/^vincula\//, "", other); sub(/\.h$/, "", other) }
+    if (target ~ /^vincula\//) { sub(/^vincula\//, "", other); sub(/(_[a-z]+)?\.h$/, "", other) }
     else {
       sub(/\/.*/, "", other)
       if (part[1] == "include") complain("a public header includes private " target)
