@@ -1,8 +1,8 @@
-/* test_andrews - Andrews' squeezing mechanism: 7 coordinates, 6 loop constraints; as own M and J
- * through vin_kkt, and as a vin_system. Data: Test Set for IVP Solvers, andrews.f (facts restated
- * in shared/reference/ivp/andrews.md), where accelerations and multipliers at t = 0 are given to
- * 30 digits. */
+/* Andrews' squeezing mechanism: 7 coordinates, 6 loop constraints; as own M and J through vin_kkt, and
+ * as a vin_system, integrated by the implicit methods. Data: Test Set for IVP Solvers, andrews.f (facts
+ * in tests/reference/ivp), where accelerations and multipliers at t = 0 are given to 30 digits. */
 #include "ivp.h"
+#include "problems.h"
 #include "system/system.h"
 #include "test_kkt_support.h"
 
@@ -117,4 +117,50 @@ Test(andrews, curvature_by_differences) {
   cr_assert_eq(vini_eval_curvature(system, &o, 0, q, v, a, work), VIN_OK);
   cr_expect_leq(relative_difference(M, a, exact), 1e-10);
   vin_system_destroy(system);
+}
+
+/* Runs to t = 0.03; relative errors of q and q' in the maximum norm. */
+static void run(const vin_options *options, long steps, double *error) {
+  vin_system_desc desc = desc_with(true);
+  vin_system *system = NULL;
+  vin_integrator *integrator = NULL;
+  double row[3 * N + M], q[2][N] = {{0}}, v[2][N] = {{0}}, lambda[2][M] = {{0}};
+  test_reference("ivp/andrews.csv", 0.03, 3 * N + M, row);
+  cr_assert_eq(vin_system_create(&system, NULL, &desc), VIN_OK);
+  cr_assert_eq(vin_integrator_create(&integrator, NULL, system, options), VIN_OK, "%s",
+               vin_integrator_error(integrator));
+  memcpy(q[0], q0, sizeof q0);
+  vin_state state[2] = {{.p = q[0], .v = v[0], .lambda = lambda[0]},
+                        {.p = q[1], .v = v[1], .lambda = lambda[1]}};
+  for (long k = 0; k < steps; k++) {
+    cr_assert_eq(
+        vin_integrator_step(integrator, &state[k % 2], 0.03 / (double)steps, &state[(k + 1) % 2]),
+        VIN_OK, "%s", vin_integrator_error(integrator));
+  }
+  error[0] = relative_difference(N, q[steps % 2], row);
+  error[1] = relative_difference(N, v[steps % 2], row + N);
+  vin_integrator_destroy(integrator);
+  vin_system_destroy(system);
+}
+
+/* M(q), f(q, q') without tangents, constraints that are not quadratic: both methods converge to the
+ * reference with their order. */
+Test(andrews, implicit_methods_converge) {
+  vin_options options = vin_options_default();
+  double error[2][2];
+  options.method = VIN_METHOD_RADAU5;
+  run(&options, 300, error[0]);
+  run(&options, 600, error[1]);
+  for (int k = 0; k < 2; k++) {
+    cr_expect_float_eq(log2(error[0][k] / error[1][k]), 5, 0.7, "radau5: %g %g", error[0][k],
+                       error[1][k]);
+    cr_expect_leq(error[1][k], 1e-6, "%g", error[1][k]);
+  }
+  options.method = VIN_METHOD_GENERALIZED_ALPHA;
+  run(&options, 3000, error[0]);
+  run(&options, 6000, error[1]);
+  for (int k = 0; k < 2; k++) {
+    cr_expect_float_eq(log2(error[0][k] / error[1][k]), 2, 0.2, "generalized-alpha: %g %g",
+                       error[0][k], error[1][k]);
+  }
 }

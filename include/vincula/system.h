@@ -53,7 +53,11 @@ typedef struct vin_system_desc {
   int (*momentum)(void *user, double t, const double *p, const double *v, double *linear,
                   double *angular);
 
-  /* optional tangents K = df/dp and D = df/dv (n x n, general), for implicit methods */
+  /* optional tangents K = df/dp and D = df/dv (n x n, general), for implicit methods. A pattern
+   * without its callback: by coloured differences. No pattern: f_i is taken to depend on all of p
+   * and v for n <= 32, else on what shares a constraint row, a mass entry or a position block with
+   * i; a force that reaches further spoils Newton's method, which then converges slowly or says
+   * so, but never gives a wrong result */
   vin_triplets force_p_pattern, force_v_pattern;
   int (*force_p)(void *user, double t, const double *p, const double *v, double *values);
   int (*force_v)(void *user, double t, const double *p, const double *v, double *values);

@@ -1,5 +1,5 @@
 /* The last step as a function of time. Cubics from values and slopes at both ends, and for dopri5 the
- * term that makes it of order 4, theory (62) and (63). Both ends are met exactly, so that the curve
+ * term that makes it of order 4, theory (28e) and (28f). Both ends are met exactly, so that the curve
  * goes through projected states. */
 #include "integrate/integrate.h"
 
@@ -53,7 +53,7 @@ void vini_dense_keep(vin_integrator *self, const vin_state *from, const vin_stat
   dense->valid = true;
 }
 
-/* theory (62), (63): y0 + s (d + r (b0 + s (b1 + r bow))), r = 1 - s; bow may be NULL */
+/* theory (28e), (28f): y0 + s (d + r (b0 + s (b1 + r bow))), r = 1 - s; bow may be NULL */
 static void curve(vin_int n, double s, double h, double *const y[2], double *const slope[2],
                   const double *bow, double *out) {
   double r = 1 - s;
@@ -64,7 +64,7 @@ static void curve(vin_int n, double s, double h, double *const y[2], double *con
   }
 }
 
-/* The derivative of (62) with respect to time: v where no accelerations are known. */
+/* The derivative of (28e) with respect to time: v where no accelerations are known. */
 static void slope_of_curve(vin_int n, double s, double h, double *const y[2],
                            double *const slope[2], double *out) {
   for (vin_int i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
 /* Step control, the integrator's side: what a step is judged by, which is the scaled error estimate and
- * the growth of the constraint residuals, theory (60) and (61); and its options. */
+ * the growth of the constraint residuals, theory (28c) and (28d); and its options. */
 #include "integrate/integrate.h"
 
 #include <float.h>
@@ -17,7 +17,7 @@ static double scale(const vin_options *o, double x, double y) {
   return o->absolute_tolerance + o->relative_tolerance * vini_max(fabs(x), fabs(y));
 }
 
-/* theory (60) for one of p and v; NaN is passed on */
+/* theory (28c) for one of p and v; NaN is passed on */
 static double largest(const vin_integrator *self, const double *e, const double *x,
                       const double *y) {
   const vin_options *o = &self->options;
@@ -53,7 +53,7 @@ static void row_limits(const vin_integrator *self, const double *x, const double
   }
 }
 
-/* theory (61) for one of Phi and h */
+/* theory (28d) for one of Phi and h */
 static double growth(vin_int m, const double *before, const double *after, const double *limit,
                      const double *rounding) {
   double most = 0;

@@ -105,7 +105,7 @@ vin_status vini_composition_step(vin_integrator *self, const vin_state *from, do
 
 /* stabilise.c: the acceleration-level right-hand side that all methods of that level share. */
 vin_status vini_stabilise_check(vin_integrator *self); /* options.baumgarte */
-/* g := -a - stabilisation (m), the right-hand side of Phi_p v' = g, theory (64) to (66); the projector
+/* g := -a - stabilisation (m), the right-hand side of Phi_p v' = g, theory (29a) to (29c); the projector
  * holds Phi_p at (t, p). Third order only: w (m) is Phi'', wdot (m) receives its rate. */
 vin_status vini_acceleration_rows(vin_integrator *self, double t, const double *p, const double *v,
                                   const double *w, double *wdot, double *g);

@@ -52,6 +52,8 @@ vin_options vin_options_default(void) {
   options.projector = vin_projection_options_default();
   options.spectral_radius = 0.8;
   options.projection_every = 1;
+  options.newton_tolerance = 1e-12;
+  options.max_newton = 20;
   return options;
 }
 
@@ -204,7 +206,11 @@ vin_stats vin_integrator_get_stats(const vin_integrator *self) {
   stats.force_evaluations += self->projector->force_evaluations;
   stats.jacobian_evaluations += self->projector->jacobian_evaluations;
   stats.constraint_evaluations += self->projector->constraint_evaluations;
-  stats.solver = vin_projector_get_stats(self->projector);
+  stats.solver = vin_projector_get_stats(self->projector); /* and the Newton matrices' */
+  stats.solver.symbolic += self->stats.solver.symbolic;
+  stats.solver.numeric += self->stats.solver.numeric;
+  stats.solver.solves += self->stats.solver.solves;
+  stats.solver.refinements += self->stats.solver.refinements;
   vini_partition_add_stats(self, &stats);
   return stats;
 }

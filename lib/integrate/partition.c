@@ -1,5 +1,5 @@
 /* Coordinate partitioning: the independent coordinates are integrated, the dependent ones follow from
- * Phi = 0 and its derivative, theory (68) and (69), so that no constraint can drift. */
+ * Phi = 0 and its derivative, theory (29e) and (29f), so that no constraint can drift. */
 #include "integrate/partition.h"
 
 #include "kkt/kkt.h"
@@ -102,7 +102,7 @@ vin_status vini_partition_complete(vin_integrator *self, double t, double *p, do
   VINI_TRY(check_left_out(self, part));
   VINI_TRY(vini_eval_constraint_rate(self->system, &self->projector->object, t, p, part->rate));
   vini_projector_add_jacobian(self->projector, 1, v, part->rate);
-  return correct(self, part, part->rate, v); /* theory (69) */
+  return correct(self, part, part->rate, v); /* theory (29f) */
 }
 
 /* ---- the step ---------------------------------------------------------------------------------- */
@@ -111,13 +111,20 @@ vin_status vini_partition_complete(vin_integrator *self, double t, double *p, do
 static vin_status prepare(vin_integrator *self, const vin_state *from, bool continues,
                           bool *fresh) {
   vini_partition *part = vini_partition_of(self);
-  bool fit = part->known && !part->trouble;
-  if (fit && !continues && part->rank > 0) fit = renew(self, from->t, from->p) == VIN_OK;
-  *fresh = !(fit && part->growth <= part->growth_limit);
+  bool same = part->known && !part->trouble; /* place and choice that were measured */
+  if (same && !continues) {
+    same = renew(self, from->t, from->p) == VIN_OK && vini_partition_measure(self) == VIN_OK;
+  }
+  *fresh = !(same && vini_partition_fit(part));
   if (!*fresh) return VIN_OK;
   VINI_TRY(vini_partition_choose(self, from->t, from->p, from->v));
   vini_projector_floor(self->projector, from->p, part->floor);
   return VIN_OK;
+}
+
+/* Measured where Phi_p is that of the step's end; the projector may serve others until the next step. */
+static vin_status conclude(vin_integrator *self, const vin_state *from, double h) {
+  return vini_step_failure(self, vini_partition_measure(self), from->t, h);
 }
 
 vin_status vini_partition_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
@@ -127,11 +134,13 @@ vin_status vini_partition_step(vin_integrator *self, const vin_state *from, doub
   vin_status status = prepare(self, from, continues, &fresh);
   if (status != VIN_OK) return vini_step_failure(self, status, from->t, h);
   status = vini_explicit_step(self, from, h, to, continues);
+  if (status == VIN_OK) return conclude(self, from, h);
   if (status != VIN_STEP_FAILED || !part->trouble || fresh) return status;
   /* the coordinates may be to blame, not the step */
   status = prepare(self, from, false, &fresh);
   if (status != VIN_OK) return vini_step_failure(self, status, from->t, h);
-  return vini_explicit_step(self, from, h, to, false);
+  status = vini_explicit_step(self, from, h, to, false);
+  return status == VIN_OK ? conclude(self, from, h) : status;
 }
 
 vin_int vin_integrator_independent(const vin_integrator *self, const vin_int **positions) {
@@ -167,6 +176,7 @@ static bool allocate(vin_integrator *self, vini_partition *part) {
                 {(void **)&part->phi, m, sizeof(double)},
                 {(void **)&part->rate, m, sizeof(double)},
                 {(void **)&part->floor, m, sizeof(double)},
+                {(void **)&part->share, m, sizeof(double)},
                 {(void **)&part->probe, n, sizeof(double)}};
   bool complete = true;
   for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
@@ -208,7 +218,8 @@ void vini_partition_destroy(vin_integrator *self) {
     void *owned[] = {part->independent, part->dependent, part->is_dependent, part->row_place,
                      part->col_place,   part->entry,     part->b_row,        part->b_col,
                      part->b_value,     part->scaled,    part->right,        part->solution,
-                     part->phi,         part->rate,      part->floor,        part->probe};
+                     part->phi,         part->rate,      part->floor,        part->probe,
+                     part->share};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) vini_free(context, owned[k]);
     vini_free(context, part);
   }

@@ -62,14 +62,14 @@ vin_status vini_acceleration_rows(vin_integrator *self, double t, const double *
   if (b->order > 0) VINI_TRY(residuals(self, t, p, v, phi, h));
   for (vin_int c = 0; c < m; c++) g[c] = -g[c];
   switch (b->order) {
-  case 1: /* theory (64) */
+  case 1: /* theory (29a) */
     for (vin_int c = 0; c < m; c++) g[c] -= h[c] / b->tau;
     break;
-  case 2: /* theory (65) */
+  case 2: /* theory (29b) */
     for (vin_int c = 0; c < m; c++)
       g[c] -= 2 * b->zeta * b->omega * h[c] + b->omega * b->omega * phi[c];
     break;
-  case 3: /* theory (66) */
+  case 3: /* theory (29c) */
     for (vin_int c = 0; c < m; c++) {
       wdot[c] = -(b->a * w[c] + b->b * h[c] + b->c * phi[c]);
       g[c] += w[c];

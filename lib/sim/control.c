@@ -1,5 +1,5 @@
 /* Step control: a PI controller whose acceptance covers the error estimate and the constraint residuals,
- * theory (60) and (61). A rejected or failed step leaves the accepted state as it is. */
+ * theory (28c) and (28d). A rejected or failed step leaves the accepted state as it is. */
 #include "sim/sim.h"
 
 #include <float.h>

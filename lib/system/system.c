@@ -51,10 +51,10 @@ static vin_status check_callbacks(vin_system *system, const vin_system_desc *des
     return vini_fail(object, VIN_ERR_BAD_INPUT,
                      "the curvature callback is missing: a system with constraint_rate needs it");
   }
-  if ((desc->force_p == NULL) != (desc->force_p_pattern.count == 0) ||
-      (desc->force_v == NULL) != (desc->force_v_pattern.count == 0)) {
+  if ((desc->force_p != NULL && desc->force_p_pattern.count == 0) ||
+      (desc->force_v != NULL && desc->force_v_pattern.count == 0)) {
     return vini_fail(object, VIN_ERR_BAD_INPUT,
-                     "force_p and force_v need both a callback and a pattern");
+                     "the force_p or force_v callback is given without its pattern");
   }
   return VIN_OK;
 }

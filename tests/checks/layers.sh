@@ -5,7 +5,7 @@ set -eu
 cd "${1:-$(dirname "$0")/../..}"
 find lib include -name '*.[ch]' | sort | xargs -r awk '
   BEGIN {
-    n = split("base sparse linsys kkt system dae project integrate model sim", list, " ")
+    n = split("base sparse linsys kkt system dae project integrate model sim study", list, " ")
     for (i = 1; i <= n; i++) rank[list[i]] = i
     rank["vincula"] = n + 1 # the umbrella header: for users only
     split("umfpack.h cholmod.h SuiteSparseQR_C.h amd.h metis.h SuiteSparse_config.h klu.h ldl.h", names, " ")

@@ -1,5 +1,5 @@
 /* The table of an order study. */
-#include "sim/study.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <stdio.h>

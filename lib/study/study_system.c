@@ -1,6 +1,6 @@
 /* Order studies of constrained systems, run by vin_sim. */
 #include "sim/sim.h"
-#include "sim/study.h"
+#include "study/study.h"
 
 #include <float.h>
 #include <math.h>
@@ -39,6 +39,7 @@ static vin_options loosened(const vin_options *options, double factor) {
   vin_options result = *options;
   result.position_tolerance *= factor;
   result.velocity_tolerance *= factor;
+  result.newton_tolerance *= factor;
   return result;
 }
 

@@ -1,5 +1,5 @@
 /* Order studies: runs, errors, verdicts. The table is in study_table.c, systems in study_system.c. */
-#include "sim/study.h"
+#include "study/study.h"
 
 #include <float.h>
 #include <math.h>
