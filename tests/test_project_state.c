@@ -316,6 +316,46 @@ Test(project_state, long_chain_stays_linear) {
   cr_expect_leq(evaluations[1], evaluations[0] + 10);
 }
 
+/* ---- in an integrator --------------------------------------------------------------------- */
+
+/* rk4 with the coupled projection after each step: order 4 in p and v, like the sequential one (a
+ * projection moves a result by its local error), constraints to the tolerance, no allocation in the
+ * steps. The reference is the same method with the shortest step. */
+Test(project_state, rk4_keeps_its_order) {
+  double p[4][4], v[4][4];
+  for (int k = 0; k < 4; k++) {
+    test_mechanism *x = example(0);
+    x->gravity[1] = -9.81;
+    test_allocator allocator = {0};
+    vin_context context = test_context(&allocator);
+    vin_options options = vin_options_default();
+    options.method = VIN_METHOD_RK4;
+    options.projector.coupling = VIN_COUPLING_COUPLED;
+    options.step = k == 3 ? 1e-3 : 0.02 * pow(0.5, k);
+    vin_sim *sim = NULL;
+    cr_assert_eq(vin_sim_create_from_system(&sim, &context, x->system, x->p, x->v, &options),
+                 VIN_OK, "%s", vin_sim_error(sim));
+    int64_t before = allocator.calls;
+    cr_assert_eq(vin_sim_run(sim, 0.4), VIN_OK, "%s", vin_sim_error(sim));
+    cr_expect_eq(allocator.calls, before);
+    vin_state_view state = vin_sim_state(sim);
+    memcpy(p[k], state.p, sizeof p[k]);
+    memcpy(v[k], state.v, sizeof v[k]);
+    vin_report report = vin_sim_report(sim);
+    cr_expect_leq(report.position_residual, 1e-13);
+    cr_expect_leq(report.velocity_residual, 1e-12);
+    vin_sim_destroy(sim);
+    test_mechanism_free(x);
+  }
+  for (int k = 0; k < 2; k++) {
+    double order =
+        log2(test_max_difference(4, p[k], p[3]) / test_max_difference(4, p[k + 1], p[3]));
+    cr_expect_float_eq(order, 4, 0.3, "p: order %g", order);
+    order = log2(test_max_difference(4, v[k], v[3]) / test_max_difference(4, v[k + 1], v[3]));
+    cr_expect_float_eq(order, 4, 0.3, "v: order %g", order);
+  }
+}
+
 /* ---- failures ----------------------------------------------------------------------------- */
 
 Test(project_state, bad_input) {

@@ -52,7 +52,8 @@ VIN_API vin_status vin_method_from_name(vin_method *method, const char *name);
 
 /** Projection after the steps of the acceleration-level methods, explicit and implicit (see
  *  projection_every and projection_drift); the others hold the constraints by themselves and ignore
- *  it. Names: none, position, velocity, both. */
+ *  it. Both levels are projected at once when projector.coupling says so. Names: none, position,
+ *  velocity, both. */
 typedef enum vin_projection {
   VIN_PROJECTION_NONE = 0,
   VIN_PROJECTION_POSITION = 1,

@@ -17,7 +17,7 @@ typedef enum vin_metric {
   VIN_METRIC_SAME      /* of velocities: as for positions */
 } vin_metric;
 
-/** How vin_project_state() and vin_initial_values() satisfy both levels. */
+/** How vin_project_state(), vin_initial_values() and the projection after a step satisfy both levels. */
 typedef enum vin_coupling {
   VIN_COUPLING_SEQUENTIAL, /* positions first, then velocities at the new positions: cheap */
   VIN_COUPLING_COUPLED /* both at once, the nearest state (theory (P4)): one factorisation of twice the

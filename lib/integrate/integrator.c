@@ -155,7 +155,7 @@ static vin_status build(vin_integrator *self) {
   if (status != VIN_OK) {
     return vini_fail(&self->object, status, "%s", vin_projector_error(self->projector));
   }
-  self->options.projector.weights = NULL;
+  self->options.projector.weights = self->options.projector.velocity_weights = NULL;
   if (!allocate(self)) return no_memory(self);
   if (self->options.dense_output) VINI_TRY(vini_integrator_keep_dense(self));
   return self->method->create == NULL ? VIN_OK : self->method->create(self);

@@ -16,16 +16,19 @@ static double distance(vin_int n, const double *x, const double *y) {
   return largest;
 }
 
+/* Positions, and velocities too where both levels are projected at once. */
 static vin_status project_position(vin_integrator *self, const vin_state *from, double t,
-                                   double *p) {
+                                   vin_state *to, bool both) {
+  vin_projector *projector = self->projector;
   vin_projection_report report;
   memset(&report, 0, sizeof report);
-  double step = distance(self->n, from->p, p), size = vini_max_abs(p, self->n);
-  VINI_TRY(vini_projector_position(self->projector, t, p, false, &report));
+  double step = distance(self->n, from->p, to->p), size = vini_max_abs(to->p, self->n);
+  VINI_TRY(both ? vini_projector_state(projector, t, to->p, to->v, NULL, &report)
+                : vini_projector_position(projector, t, to->p, false, &report));
   if (report.iterations < 2 || report.position_correction <= LARGE_CORRECTION * size) return VIN_OK;
-  double left = distance(self->n, from->p, p);
+  double left = distance(self->n, from->p, to->p);
   if (left >= LEAST_LEFT * step) return VIN_OK;
-  return vini_fail(&self->projector->object, VIN_STEP_FAILED,
+  return vini_fail(&projector->object, VIN_STEP_FAILED,
                    "the projection leaves %.3g of %.3g that the step went: take a smaller step",
                    left, step);
 }
@@ -49,8 +52,12 @@ vin_status vini_project_step(vin_integrator *self, const vin_state *from, double
   if (self->options.projection != VIN_PROJECTION_NONE) VINI_TRY(is_due(self, t, to, &due));
   self->since_projection = due ? 0 : self->since_projection + 1;
   if (!due) return VIN_OK;
+  if (self->options.projection == VIN_PROJECTION_BOTH &&
+      self->projector->options.coupling == VIN_COUPLING_COUPLED) {
+    return project_position(self, from, t, to, true);
+  }
   if (self->options.projection & VIN_PROJECTION_POSITION) {
-    VINI_TRY(project_position(self, from, t, to->p));
+    VINI_TRY(project_position(self, from, t, to, false));
   }
   if (self->options.projection & VIN_PROJECTION_VELOCITY) {
     vin_projection_report report;

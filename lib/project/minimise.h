@@ -5,10 +5,12 @@
 #include "base/base.h"
 #include "vincula/project.h"
 
-/* Below a size of 1 / VINI_SHARPNESS of its terms the tolerance of a constraint is relative to them,
+#include <float.h>
+
+/* Where the terms of a constraint sum up to less than 1e-3, its tolerance is relative to them,
  * for VINI_POLISHES steps: the size does not know of lengths that the callbacks keep to themselves, whose
  * rounding may be larger. */
-#define VINI_SHARPNESS 1e3
+#define VINI_SHARPNESS (1e3 / (4 * DBL_EPSILON)) /* times the rounding floor, 4 eps sum */
 #define VINI_POLISHES 2
 
 struct vin_minimiser {
@@ -28,7 +30,7 @@ struct vin_minimiser {
   double *compliance; /* m */
   /* at y: */
   double *start, *y, *gradient, *d, *tangent, *trial, *rest, *scale; /* n */
-  double *c, *c_trial, *lambda, *mu, *nu, *floor, *right, *size;     /* m */
+  double *c, *c_trial, *lambda, *mu, *nu, *floor, *right;            /* m */
   double value, value_trial;
   double h_size, shift, damping, damping_size;
   bool stationary;

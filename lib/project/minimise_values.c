@@ -61,12 +61,9 @@ vin_status vini_minimiser_derivatives(vin_minimiser *self) {
   VINI_TRY(check(self, "jacobian", desc->jacobian(desc->user, self->y, self->a), self->a,
                  pattern->count));
   memset(self->floor, 0, (size_t)self->m * sizeof *self->floor);
-  memset(self->size, 0, (size_t)self->m * sizeof *self->size);
   for (vin_int k = 0; k < pattern->count; k++) {
     vin_int j = pattern->col[k];
     self->floor[pattern->row[k]] += 4 * DBL_EPSILON * fabs(self->a[k] * self->y[j]);
-    double most = vini_max(fabs(self->y[j]), fabs(self->start[j]));
-    self->size[pattern->row[k]] += fabs(self->a[k]) * most;
     self->a_free[k] = self->fixed[j] ? 0 : self->a[k];
   }
   return VIN_OK;
@@ -84,7 +81,7 @@ bool vini_minimiser_settled(vin_minimiser *self) {
   if (!vini_minimiser_feasible(self, 1)) return false;
   if (self->polished >= VINI_POLISHES) return true;
   for (vin_int i = 0; i < self->m; i++) {
-    double scale = vini_min(1, VINI_SHARPNESS * self->size[i]);
+    double scale = vini_min(1, VINI_SHARPNESS * self->floor[i]);
     double limit = vini_max(self->options.constraint_tolerance * scale, self->floor[i]);
     if (fabs(self->c[i]) <= limit) continue;
     self->polished++;

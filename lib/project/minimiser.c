@@ -129,8 +129,8 @@ static vin_status allocate(vin_minimiser *self) {
   self->h_count = self->desc.hessian_pattern.count + self->desc.second_pattern.count + self->n;
   double **vectors[] = {&self->weight,  &self->start, &self->y,    &self->gradient, &self->d,
                         &self->tangent, &self->trial, &self->rest, &self->scale};
-  double **rows[] = {&self->c,     &self->c_trial, &self->lambda,     &self->mu,  &self->nu,
-                     &self->floor, &self->right,   &self->compliance, &self->size};
+  double **rows[] = {&self->c,  &self->c_trial, &self->lambda, &self->mu,
+                     &self->nu, &self->floor,   &self->right,  &self->compliance};
   bool complete = true;
   for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++) {
     *vectors[k] = vini_alloc(context, n, sizeof(double));
@@ -227,11 +227,11 @@ static void free_content(vin_minimiser *self) {
     vini_free(context, (void *)patterns[k]->row);
     vini_free(context, (void *)patterns[k]->col);
   }
-  void *owned[] = {self->weight, self->fixed,   self->always,   self->h,          self->h_row,
-                   self->h_col,  self->a,       self->a_free,   self->start,      self->y,
-                   self->d,      self->tangent, self->gradient, self->trial,      self->rest,
-                   self->scale,  self->c,       self->c_trial,  self->lambda,     self->mu,
-                   self->nu,     self->floor,   self->right,    self->compliance, self->size};
+  void *owned[] = {self->weight, self->fixed,   self->always,   self->h,         self->h_row,
+                   self->h_col,  self->a,       self->a_free,   self->start,     self->y,
+                   self->d,      self->tangent, self->gradient, self->trial,     self->rest,
+                   self->scale,  self->c,       self->c_trial,  self->lambda,    self->mu,
+                   self->nu,     self->floor,   self->right,    self->compliance};
   for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) vini_free(context, owned[k]);
 }
 

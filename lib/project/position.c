@@ -47,8 +47,6 @@ typedef struct search {
   double t;
   double *p, *d, *trial, *force; /* n */
   double *base, *slide;          /* n: where a slide starts, its direction */
-  const double *start;           /* n */
-  double *size;                  /* m */
   int polished;
   double *phi, *phi_trial, *mu, *right, *floor; /* m */
   double damping, damping_scale;
@@ -68,7 +66,7 @@ static bool within(const search *s, double slack) {
 /* Is |Phi_c| small compared with the positions it is made of, too? */
 static bool sharp(const search *s) {
   for (vin_int c = 0; c < s->self->m; c++) {
-    double limit = s->self->options.position_tolerance * vini_min(1, VINI_SHARPNESS * s->size[c]);
+    double limit = s->self->options.position_tolerance * vini_min(1, VINI_SHARPNESS * s->floor[c]);
     if (!(fabs(s->phi[c]) <= vini_max(limit, s->floor[c]))) return false;
   }
   return true;
@@ -76,19 +74,7 @@ static bool sharp(const search *s) {
 
 /* Within the tolerance, and with a sharp residual or VINI_POLISHES steps after it. */
 static bool converged(search *s) {
-  if (!within(s, 1)) return false;
-  return s->polished >= VINI_POLISHES || sharp(s);
-}
-
-/* Sum of |J_cj| |p_j| with the larger of the start and the present point: a start at 0 has no size */
-static void measure(search *s) {
-  const vin_projector *self = s->self;
-  memset(s->size, 0, (size_t)self->m * sizeof *s->size);
-  for (vin_int k = 0; k < self->jacobian.count; k++) {
-    vin_int j = self->jacobian.col[k];
-    double size = vini_max(fabs(s->p[j]), fabs(s->start[j]));
-    s->size[self->jacobian.row[k]] += fabs(self->jacobian_values[k]) * size;
-  }
+  return sharp(s) || (s->polished >= VINI_POLISHES && within(s, 1));
 }
 
 static vin_status evaluate(search *s, const double *p, double *phi) {
@@ -202,7 +188,6 @@ static vin_status approach(search *s) {
   for (;;) {
     VINI_TRY(vini_projector_jacobian(self, s->t, s->p));
     vini_projector_floor(self, s->p, s->floor);
-    measure(s);
     if (converged(s)) return VIN_OK;
     if (within(s, 1)) s->polished++;
     if (s->damping_scale == 0) s->damping_scale = damping_scale(self);
@@ -224,7 +209,7 @@ static vin_status approach(search *s) {
 static vin_status find_feasible(search *s) {
   s->polished = 0;
   VINI_TRY(approach(s));
-  if (within(s, 1)) s->polished = VINI_POLISHES; /* no more to gain */
+  s->polished = VINI_POLISHES; /* no more to gain */
   return VIN_OK;
 }
 
@@ -420,9 +405,7 @@ vin_status vini_projector_position(vin_projector *self, double t, double *p, boo
               .phi_trial = self->vm[1],
               .mu = self->vm[2],
               .right = self->vm[3],
-              .floor = self->vm[4],
-              .size = self->vm[5],
-              .start = p};
+              .floor = self->vm[4]};
   memcpy(s.p, p, (size_t)self->n * sizeof *p);
   memset(self->vn[4], 0, (size_t)self->n * sizeof *p);
   VINI_TRY(vini_projector_mass(self, t, p, self->vn[4]));
