@@ -74,6 +74,10 @@ void gallery_curve_open(gallery *g, const char *name, ...) {
   va_end(arguments);
 }
 
+void gallery_exact(gallery *g) {
+  if (g->curves > 0) g->curve[g->curves - 1].exact = 1;
+}
+
 void gallery_point(gallery *g, double x, double y) {
   if ((!g->plot && !g->csv) || g->curves == 0) return;
   if (g->points == g->room) {

@@ -21,7 +21,7 @@ typedef struct gallery_panel {
 
 typedef struct gallery_curve {
   char name[GALLERY_TEXT];
-  int panel;
+  int panel, exact;
   size_t first, count; /* points */
 } gallery_curve;
 
@@ -47,11 +47,13 @@ void gallery_below(gallery *g, const char *figure, const char *quantity, double 
 /* Says on standard error why an example ended, returns the status. */
 vin_status gallery_fail(gallery *g, vin_status status, const char *text);
 
-/* Opens the next panel; curves go there. */
+/* Opens the next panel; curves go there. A curve without points only takes a colour. */
 void gallery_panel_open(gallery *g, const char *title, const char *x_label, const char *y_label,
                         int flags);
 __attribute__((format(printf, 2, 3))) void gallery_curve_open(gallery *g, const char *name, ...);
 void gallery_point(gallery *g, double x, double y);
+/* The curve just opened is what others are compared with: drawn wide and pale, under them. */
+void gallery_exact(gallery *g);
 /* Draws and writes what is asked for. */
 void gallery_finish(gallery *g);
 /* Forgets the curves. */

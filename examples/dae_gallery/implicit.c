@@ -38,7 +38,7 @@ vin_status gallery_implicit_euler(gallery *g) {
     gallery_below(g, "8.15", "  max|Phi|", pendulum_max(&run, pendulum_phi), 1e-12);
     gallery_below(g, "8.16", "  distance from the closed form of a step",
                   pendulum_difference(&run, &expected), 1e-9);
-    gallery_panel_open(g, "8.15: path, swings die out", "x [m]", "y [m]", GALLERY_PATH);
+    gallery_panel_open(g, "8.15: path of the bob, swings die out", "x [m]", "y [m]", GALLERY_PATH);
     gallery_curve_open(g, "bob");
     pendulum_draw_path(g, &run);
     gallery_panel_open(g, "8.16: energy", "t [s]", "[J]", 0);
@@ -164,7 +164,7 @@ vin_status gallery_unstabilised(gallery *g) {
     gallery_panel_open(g, "length of the rod", "t [s]", "[m]", 0);
     gallery_curve_open(g, "mu' = 3 g v by implicit Euler");
     pendulum_draw(g, &run, radius);
-    gallery_panel_open(g, "path", "x [m]", "y [m]", GALLERY_PATH);
+    gallery_panel_open(g, "path of the bob", "x [m]", "y [m]", GALLERY_PATH);
     gallery_curve_open(g, "bob");
     pendulum_draw_path(g, &run);
   }

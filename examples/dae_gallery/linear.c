@@ -46,16 +46,17 @@ static double error_from(const double *states, int from, int which) {
 }
 
 static void draw(gallery *g, const char *figure, const char *start, const double *states) {
-  char title[GALLERY_TEXT];
-  snprintf(title, sizeof title, "%s: start %s", figure, start);
-  gallery_panel_open(g, title, "t", "x, y", 0);
-  static const char *const names[] = {"x", "y"};
+  static const char *const names[] = {"x", "y"}, *const exact[] = {"sin t", "-cos t"};
   for (int which = 0; which < 2; which++) {
-    gallery_curve_open(g, "%s", names[which]);
-    for (int k = 0; k <= STEPS; k++) gallery_point(g, step * k, states[2 * k + which]);
-    gallery_curve_open(g, which == 0 ? "sin t" : "-cos t");
+    char title[GALLERY_TEXT];
+    snprintf(title, sizeof title, "%s: start %s", figure, start);
+    gallery_panel_open(g, title, "t", names[which], 0);
+    gallery_curve_open(g, "%s", exact[which]);
+    gallery_exact(g);
     for (int k = 0; k <= STEPS; k++)
       gallery_point(g, step * k, which == 0 ? sin(step * k) : -cos(step * k));
+    gallery_curve_open(g, "%s", names[which]);
+    for (int k = 0; k <= STEPS; k++) gallery_point(g, step * k, states[2 * k + which]);
   }
 }
 

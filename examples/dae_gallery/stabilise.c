@@ -60,8 +60,8 @@ static const struct {
   const char *title, *label;
   pendulum_function function;
   int flags;
-} histories[] = {{"constraint", "|x^2 + y^2 - 1|", pendulum_phi, GALLERY_LOG_Y},
-                 {"its rate", "|2 (x u + y v)|", pendulum_rate, GALLERY_LOG_Y},
+} histories[] = {{"constraint", "x^2 + y^2 - 1", pendulum_phi, 0},
+                 {"its rate", "2 (x u + y v)", pendulum_rate, 0},
                  {"residual of the equations", "relative", dae_residual, GALLERY_LOG_Y},
                  {"energy", "[J]", pendulum_energy, 0}};
 
