@@ -13,8 +13,9 @@ static const struct {
 } examples[] = {
     {"initialisation", "8.1 Consistent initial values of a pendulum", gallery_initialisation},
     {"linear-euler", "8.2 A linear DAE of index 2 by implicit Euler", gallery_linear_euler},
-    {"linear-crank-nicolson", "8.2 The same by Crank-Nicolson", gallery_linear_cn},
-    {"linear-baumgarte", "8.2 The same by Crank-Nicolson, stabilised", gallery_linear_baumgarte},
+    {"linear-crank-nicolson", "8.2 A linear DAE of index 2 by Crank-Nicolson", gallery_linear_cn},
+    {"linear-baumgarte", "8.2 A linear DAE of index 2, stabilised, Crank-Nicolson",
+     gallery_linear_baumgarte},
     {"drift", "8.3, 8.4 Drift of a pendulum, not stabilised, h = 0.01 s", gallery_drift},
     {"shifted", "8.4 Constraints shifted to an inconsistent start", gallery_shifted},
     {"decay-laws", "8.4 Baumgarte's decay laws", gallery_decay},
