@@ -60,5 +60,6 @@ What to try next:
   $examples/custom_system                       your own equations
   $examples/joint_space_kkt                     your own mass matrix and Jacobian
   $examples/dae_index1                          a differential-algebraic problem of index 1
+  $examples/dae_gallery --plot $PWD/$output    the examples of a course on DAEs, drawn
 The programs are short; their sources are in examples/ and are meant to be copied.
 TEXT

@@ -162,6 +162,33 @@ run dae_index1
 holds 'symbolic == 1 && colours <= 6 && order > 1.9 && order < 2.1'
 refuses "usage" dae_index1 --hurry
 
+# its own command line; every value is compared by the program, the published ones here once more
+status=0
+"$bin/dae_gallery" --json >"$work/gallery" 2>"$work/stderr" || status=$?
+result=0
+[ "$status" -eq 0 ] && [ ! -s "$work/stderr" ] && [ "$(grep -c '"as_expected":true' "$work/gallery")" -ge 96 ] &&
+  ! grep -q '"as_expected":false' "$work/gallery" || result=1
+verdict "dae_gallery --json" $result "status $status, $(cat "$work/stderr"), $(grep false "$work/gallery")"
+gallery() { # example, part of the quantity, lower and upper bound of its value
+  value=$(grep "\"example\":\"$1\"" "$work/gallery" | grep -F -- "$2" | sed 's/.*"value":\([^,]*\),.*/\1/')
+  result=0
+  awk "BEGIN { v = \"$value\" + 0; exit !(\"$value\" != \"\" && v >= $3 && v <= $4) }" </dev/null || result=1
+  verdict "dae_gallery: $1, $2" $result "value '$value', not in $3 to $4"
+}
+gallery linear-crank-nicolson "4 k x_0 / h" 159.99 160.01
+gallery implicit-euler "energy at 20 s" -9.7755 -9.7745
+gallery implicit-euler "max|Phi|" 0 1e-12
+gallery third-order "1000: max|V|" 0.002295 0.002305
+gallery third-order "without: max|V|" 0.1315 0.1325
+gallery projection "rk4: order of positions" 3.75 4.25
+gallery partitioning "partition-collatz: order of velocities" 1.75 2.25
+gallery order-reduction "index 2: order of multiplier" 2.7 3.3
+gallery van-der-pol "tau = 1: V(t)" 0 1e-8
+refuses "--hurry" dae_gallery --hurry
+refuses "--example" dae_gallery --example nonsense
+refuses "--example" dae_gallery --example
+refuses "--plot" dae_gallery --plot "$work/nowhere"
+
 # an end time far shorter than the step is one step
 for program in tethered_satellites custom_system joint_space_kkt; do
   run $program --t 0.01 --h 1e9
@@ -197,7 +224,21 @@ for program in tethered_satellites chain net custom_system custom_caraxis joint_
   verdict "$label: plot" $result "no PNG file"
 done
 
+for name in $("$bin/dae_gallery" --list | cut -d' ' -f1); do
+  [ "$name" != initialisation ] || continue # a table of values only
+  "$bin/dae_gallery" --example "$name" --csv "$work" --plot "$work" >/dev/null || true
+  result=0
+  [ "$(head -n 1 "$work/$name.csv")" = panel,curve,x,y ] &&
+    [ "$(od -An -c -N 4 "$work/$name.png" | tr -d ' ')" = '211PNG' ] || result=1
+  verdict "dae_gallery --example $name: files" $result "missing or something else"
+done
+
 if [ -e /dev/full ]; then
+  status=0
+  "$bin/dae_gallery" >/dev/full 2>"$work/stderr" || status=$?
+  result=0
+  [ "$status" -eq 1 ] && grep -q 'standard output' "$work/stderr" || result=1
+  verdict "dae_gallery >/dev/full" $result "status $status, $(cat "$work/stderr")"
   status=0
   "$bin/chain" --links 3 --t 0.01 >/dev/full 2>"$work/stderr" || status=$?
   result=0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The C code in README.md and docs/guide.md is compiled; blocks with a main() are run too. What they
+# The C code in README.md, docs/guide.md and docs/choosing.md is compiled; blocks with a main() are run too. What they
 # print must be the ```text block that follows: same words, numbers equal to 2e-5 (absolute below 1).
 # The guide's first program must be README's, its table of statuses that of base.h.
 # Usage: readme.sh <directory of libvincula.so> <include directory>
@@ -59,6 +59,7 @@ same() {
 
 extract "$root/README.md" README
 extract "$root/docs/guide.md" guide
+extract "$root/docs/choosing.md" choosing
 for file in *.c; do
   name=${file%.c}
   case $name in
@@ -77,7 +78,7 @@ for file in *.c; do
 done
 
 programs=$(find . -name '*.out' | wc -l)
-[ "$programs" -ge 5 ] || { echo "only $programs programs were found"; bad=1; }
+[ "$programs" -ge 7 ] || { echo "only $programs programs were found"; bad=1; }
 cmp README_1.c guide_1.c || { echo "the first programs of README.md and docs/guide.md differ"; bad=1; }
 
 # shellcheck disable=SC2016 # the backquotes are markdown
