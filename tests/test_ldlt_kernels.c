@@ -198,7 +198,8 @@ static void check_long(test_problem *p, bool plain, vin_int least_runs) {
   for (vin_int f = 0; f < x->plan.front_count; f++) columns += x->plan.front[f].pivots;
   for (vin_int r = 0; r < x->plan.run_count; r++) columns += 4 * x->plan.run[r].count;
   cr_assert_eq(columns, size);
-  cr_assert_geq(x->plan.run_count, least_runs, "%d runs, %d fronts", (int)x->plan.run_count, (int)x->plan.front_count);
+  cr_assert_geq(x->plan.run_count, least_runs, "%d runs, %d fronts", (int)x->plan.run_count,
+                (int)x->plan.front_count);
   cr_assert_gt(x->plan.block_count, x->plan.run_count);
   cr_assert_eq(test_problem_info(p).negative, p->m);
   double *b = test_random_vector(2 * size, 3), *r = calloc(2 * (size_t)size, sizeof *r);

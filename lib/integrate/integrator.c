@@ -106,14 +106,13 @@ static bool allocate(vin_integrator *self) {
     size_t size;
   } wanted[] = {{&self->f, n},
                 {&self->vdot, n},
-                {&self->wn[0], n},
-                {&self->wn[1], n},
+                {&self->wn[0], rattle ? 1 : n},
+                {&self->wn[1], rattle ? 1 : n},
                 {&self->wn[2], rattle ? 1 : n},
                 {&self->wn[3], rattle ? 1 : n},
                 {&self->wm[0], m},
                 {&self->wm[1], m},
                 {&self->z, rattle ? 2 * (n + m) : 1},
-                {&self->next, rattle ? n : 1},
                 {&self->s, rattle ? m : 1},
                 {&self->floor, rattle ? m : 1},
                 {&self->s_past[0], rattle ? m : 1},
@@ -123,14 +122,15 @@ static bool allocate(vin_integrator *self) {
     *wanted[i].vector = vini_alloc(context, wanted[i].size, sizeof(double));
     complete = complete && *wanted[i].vector != NULL;
   }
+  if (rattle && complete) self->next = self->z + n + m;
   return complete;
 }
 
 static void free_content(vin_integrator *self) {
   const vin_context *context = &self->object.context;
-  double *owned[] = {self->f,     self->vdot,      self->wn[0],     self->wn[1],     self->wn[2],
-                     self->wn[3], self->wm[0],     self->wm[1],     self->z,         self->next,
-                     self->s,     self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
+  double *owned[] = {self->f,         self->vdot,      self->wn[0],     self->wn[1], self->wn[2],
+                     self->wn[3],     self->wm[0],     self->wm[1],     self->z,     self->s,
+                     self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
   vin_projector_destroy(self->projector);
   vin_system_destroy(self->system);

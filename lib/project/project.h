@@ -27,6 +27,7 @@ struct vin_projector {
   vin_int *diagonal;     /* n: entry of H's pattern that is the first on this diagonal place */
   double *metric_values; /* H's values when the metric is not the mass; else NULL */
   double *compliance;    /* m: C of the damped projection, zero otherwise */
+  bool rows_ascend;      /* the Jacobian is declared row by row */
   bool mass_known;       /* a constant M has been evaluated */
   bool mass_in_kkt;      /* K holds the present M in H */
   bool compliant;        /* K holds a non-zero C */
@@ -43,6 +44,8 @@ void vini_projector_add_mass(const vin_projector *projector, double alpha, const
                              double *y);
 void vini_projector_add_jacobian(const vin_projector *projector, double alpha, const double *x,
                                  double *y);
+/* |Phi_p x| <= limit in every row? For a Jacobian whose rows ascend. */
+bool vini_projector_rate_within(const vin_projector *projector, const double *x, double limit);
 void vini_projector_add_transposed(const vin_projector *projector, double alpha, const double *x,
                                    double *y);
 

@@ -141,6 +141,10 @@ static vin_status build(vin_projector *self) {
   self->m = system->m;
   self->mass = system->desc.mass_pattern;
   self->jacobian = system->desc.jacobian_pattern;
+  self->rows_ascend = true;
+  for (vin_int k = 1; k < self->jacobian.count; k++) {
+    self->rows_ascend &= self->jacobian.row[k - 1] <= self->jacobian.row[k];
+  }
   VINI_TRY(check_options(self));
   VINI_TRY(allocate(self));
   VINI_TRY(build_kkt(self));
@@ -236,6 +240,22 @@ void vini_projector_add_jacobian(const vin_projector *self, double alpha, const 
     } while (k < count && row[k] == r);
     y[r] += alpha * sum;
   }
+}
+
+bool vini_projector_rate_within(const vin_projector *self, const double *x, double limit) {
+  const vin_int *row = self->jacobian.row, *col = self->jacobian.col, count = self->jacobian.count;
+  const double *value = self->jacobian_values;
+  vin_int outside = 0;
+  for (vin_int k = 0; k < count;) {
+    vin_int r = row[k];
+    double sum = 0;
+    do {
+      sum += value[k] * x[col[k]];
+      k++;
+    } while (k < count && row[k] == r);
+    outside += !(fabs(sum) <= limit); /* NaN is outside */
+  }
+  return outside == 0;
 }
 
 void vini_projector_add_transposed(const vin_projector *self, double alpha, const double *x,
