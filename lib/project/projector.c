@@ -112,7 +112,6 @@ static vin_status allocate(vin_projector *self) {
   const vin_context *context = &self->object.context;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   bool complete = true;
-  self->diagonal = vini_alloc(context, n, sizeof *self->diagonal);
   self->mass_values = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
   self->jacobian_values = vini_alloc(context, (size_t)self->jacobian.count, sizeof(double));
   self->compliance = vini_alloc(context, m, sizeof(double));
@@ -129,9 +128,8 @@ static vin_status allocate(vin_projector *self) {
     self->vm[k] = vini_alloc(context, m, sizeof(double));
     complete = complete && self->vm[k] != NULL;
   }
-  complete = complete && self->diagonal != NULL && self->mass_values != NULL &&
-             self->jacobian_values != NULL && self->compliance != NULL &&
-             self->curvature_work != NULL;
+  complete = complete && self->mass_values != NULL && self->jacobian_values != NULL &&
+             self->compliance != NULL && self->curvature_work != NULL;
   return complete ? VIN_OK : no_memory(self);
 }
 
@@ -146,8 +144,10 @@ static vin_status build(vin_projector *self) {
     self->rows_ascend &= self->jacobian.row[k - 1] <= self->jacobian.row[k];
   }
   VINI_TRY(check_options(self));
-  VINI_TRY(allocate(self));
+  self->diagonal = vini_alloc(&self->object.context, (size_t)self->n, sizeof *self->diagonal);
+  if (self->diagonal == NULL) return no_memory(self);
   VINI_TRY(build_kkt(self));
+  VINI_TRY(allocate(self)); /* not before: the analysis needs much memory for a while */
   if (self->metric_values != NULL) {
     for (vin_int i = 0; i < self->n; i++) {
       bool weighted = self->options.metric == VIN_METRIC_DIAGONAL;

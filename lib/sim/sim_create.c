@@ -91,14 +91,13 @@ static vin_status prepare(vin_sim *sim, vin_system *system) {
   sim->system = system;
   sim->n = vin_system_positions(system);
   sim->m = vin_system_constraints(system);
-  VINI_TRY(allocate(sim));
   vin_status status =
       vin_integrator_create(&sim->integrator, &sim->object.context, system, &sim->options);
   sim->options.projector.weights = NULL; /* was borrowed; the integrator has its own copy */
   if (status != VIN_OK)
     return vini_fail(&sim->object, status, "%s", vin_integrator_error(sim->integrator));
   sim->projector = vin_integrator_projector(sim->integrator);
-  return VIN_OK;
+  return allocate(sim); /* not before: the analysis needs much memory for a while */
 }
 
 void vini_sim_restart(vin_sim *sim, double t, bool lambda_known) {
