@@ -175,18 +175,34 @@ static void predict(vin_integrator *self, double *right) {
   }
 }
 
+/* The velocity stage at t1: to->p is p1, to->v is w. */
+typedef struct velocity {
+  vin_integrator *self;
+  vin_state *to;
+  double t1, h;
+  bool known; /* force and prediction are there */
+} velocity;
+
 /* h/2 f1 on top of both right-hand sides; below, -(J1 w + Phi_t) and the predicted s. */
-static vin_status load_both(vin_integrator *self, double t1, const double *p1, const double *w,
-                            double h) {
-  vin_int n = self->n, m = self->m;
+static vin_status load_both(void *user) {
+  velocity *stage = user;
+  vin_integrator *self = stage->self;
+  const vin_int n = self->n, m = self->m;
+  const double *p1 = stage->to->p, *w = stage->to->v, t1 = stage->t1, h = stage->h;
   double *first = self->z, *second = self->z + n + m;
+  if (!stage->known) VINI_TRY(eval_force(self, t1, p1, w, self->f));
   for (vin_int i = 0; i < n; i++) first[i] = second[i] = 0.5 * h * self->f[i];
   VINI_TRY(vini_eval_constraint_rate(self->system, &self->projector->object, t1, p1, first + n));
   if (self->system->desc.constraint_rate != NULL) {
     for (vin_int c = 0; c < m; c++) first[n + c] = -first[n + c];
   }
   vini_projector_add_jacobian(self->projector, -1, w, first + n);
-  predict(self, second + n);
+  if (!stage->known) {
+    predict(self, second + n);
+  } else if (m > 0) {
+    memcpy(second + n, self->s, (size_t)m * sizeof *second);
+  }
+  stage->known = true;
   return VIN_OK;
 }
 
@@ -286,10 +302,8 @@ static vin_status velocity_stage(vin_integrator *self, const vin_state *from, do
   double t1 = from->t + h, *w = to->v; /* v1 = w + d takes its place */
   bool velocity_free = (self->system->desc.flags & VIN_FORCE_VELOCITY_FREE) != 0;
   for (vin_int i = 0; i < n; i++) w[i] = from->v[i] + self->next[i];
-  VINI_TRY(vini_projector_factor(self->projector, t1, to->p, w));
-  VINI_TRY(eval_force(self, t1, to->p, w, self->f));
-  VINI_TRY(load_both(self, t1, to->p, w, h));
-  VINI_TRY(plain_solve(self, 2));
+  velocity stage = {.self = self, .to = to, .t1 = t1, .h = h};
+  VINI_TRY(vini_projector_factor_solve(self->projector, t1, to->p, w, load_both, &stage, self->z));
   const double *d = self->z; /* behind it stands self->next */
   for (vin_int i = 0; i < n; i++) to->v[i] += d[i];
   for (vin_int c = 0; c < m; c++) to->lambda[c] = 2 / h * d[n + c];

@@ -24,8 +24,12 @@
 #define LOST_PIVOT 1e-14
 
 static vin_status factor_with(vin_kkt *kkt, vini_backend *backend) {
+  double *first = kkt->first, *second = kkt->second;
   kkt->stats.numeric++;
-  return backend->table->factor(backend, kkt->k);
+  kkt->first = NULL; /* whatever comes of it, they are spoiled now */
+  kkt->solved = first != NULL && backend->table->factor_solve != NULL;
+  if (!kkt->solved) return backend->table->factor(backend, kkt->k);
+  return backend->table->factor_solve(backend, kkt->k, first, second);
 }
 
 void vini_kkt_collect_dropped(vin_kkt *kkt) {

@@ -54,6 +54,10 @@ struct vin_kkt {
   double rank_tolerance; /* of the next one: distance of a row of length 1 from the others' span */
   double force_residual, constraint_residual, min_pivot_ratio;
   int refinements;
+  /* right-hand sides (size n + m each, second may be NULL) that the next factorisation may solve on
+   * the way; NULL: none */
+  double *first, *second;
+  bool solved; /* ... and it has */
   vini_reuse reuse;
   vin_solver_stats stats;
   char description[640];
@@ -81,6 +85,11 @@ vin_status vini_kkt_set_values(vin_kkt *kkt, const double *h, const double *j, c
 /* reuse.c: predicted costs, once; vin_kkt_update() for finite values; solves with a kept matrix. */
 void vini_kkt_set_costs(vin_kkt *kkt);
 vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
+/* The same followed by vini_kkt_solve_plain() with count (1 or 2) right-hand sides, in one pass where the
+ * solver can do that. *solved = false: the values are in place as after vini_kkt_update_finite(), but z
+ * is spoiled; fill it again and call vini_kkt_solve_plain(). */
+vin_status vini_kkt_update_solve(vin_kkt *kkt, const double *h, const double *j, const double *c,
+                                 vin_int count, double *z, bool *solved);
 vin_status vini_kkt_solve_kept(vin_kkt *kkt, vin_int count, double *z);
 
 /* solve.c: z := K0^-1 z with the factorisation as it is; r := b - K z, s := |K| |z| + |b|. */

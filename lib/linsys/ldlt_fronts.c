@@ -9,12 +9,6 @@
 /* The kernel is taken when at least this part of the columns is in fronts that it is made for. */
 #define LEAST_PART 0.9
 
-static void begin(vini_fronts *x) {
-  if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
-  x->tally = (vini_tally){.failed = -1, .least = DBL_MAX};
-  x->factored = false;
-}
-
 static vin_status breakdown(vini_fronts *x) {
   const vin_int column = x->tally.failed;
   return vini_fail(x->object, VIN_SINGULAR,
@@ -22,17 +16,32 @@ static vin_status breakdown(vini_fronts *x) {
                    (int)x->plan.order[column], x->tally.failed_pivot, x->scale[column]);
 }
 
-static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix) {
-  vini_fronts *x = (vini_fronts *)backend;
-  begin(x);
+/* Factorises, and solves for one or two (b2 not NULL) right-hand sides where b is not NULL: the forward
+ * substitution follows the elimination block by block, while the panels are in the cache. */
+static vin_status factor(vini_fronts *x, const double *a, double *b, double *b2) {
+  const vini_front_block *block = x->plan.block;
+  if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
+  x->tally = (vini_tally){.failed = -1, .least = DBL_MAX};
   const unsigned before = vini_flush_begin();
-  bool regular = true;
-  for (vin_int k = 0; k < x->plan.block_count && regular; k++) {
-    regular = x->eliminate(x, x->plan.block + k, matrix->value);
+  x->factored = true;
+  for (vin_int k = 0; k < x->plan.block_count && x->factored; k++) {
+    x->factored = x->eliminate(x, block + k, a);
+    if (b != NULL && x->factored) x->forward(x, block + k, b, b2);
+  }
+  for (vin_int k = x->plan.block_count - 1; b != NULL && x->factored && k >= 0; k--) {
+    x->backward(x, block + k, b, b2);
   }
   vini_flush_end(before);
-  x->factored = regular;
-  return regular ? VIN_OK : breakdown(x);
+  return x->factored ? VIN_OK : breakdown(x);
+}
+
+static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix) {
+  return factor((vini_fronts *)backend, matrix->value, NULL, NULL);
+}
+
+static vin_status fronts_factor_solve(vini_backend *backend, const vin_sparse *matrix, double *b,
+                                      double *b2) {
+  return factor((vini_fronts *)backend, matrix->value, b, b2);
 }
 
 /* One or two (b2 not NULL) right-hand sides. */
@@ -109,6 +118,7 @@ static void fronts_destroy(vini_backend *backend) {
 static const vini_backend_vtable fronts_table = {.solver = VIN_SOLVER_LDLT,
                                                  .factor = fronts_factor,
                                                  .solve = fronts_solve,
+                                                 .factor_solve = fronts_factor_solve,
                                                  .pivots = fronts_pivots,
                                                  .info = fronts_info,
                                                  .describe = fronts_describe,

@@ -56,6 +56,11 @@ vin_status vini_projector_jacobian(vin_projector *projector, double t, const dou
 /* Evaluates M and Phi_p at (t, p, v) and factorises [M Phi_p'; Phi_p 0]. */
 vin_status vini_projector_factor(vin_projector *projector, double t, const double *p,
                                  const double *v);
+/* The same, and solves for two stacked right-hand sides z, which may read the evaluated M and Phi_p:
+ * fill(user) writes them, again where the first attempt spoiled them. */
+vin_status vini_projector_factor_solve(vin_projector *projector, double t, const double *p,
+                                       const double *v, vin_status (*fill)(void *user), void *user,
+                                       double *z);
 /* Solves with the present factorisation; a failure's text is copied into the projector. */
 vin_status vini_projector_solve(vin_projector *projector, vin_int count, const double *f,
                                 const double *g, double *x, double *lambda);

@@ -286,8 +286,10 @@ vin_status vini_projector_jacobian(vin_projector *self, double t, const double *
   return vini_eval_jacobian(self->system, &self->object, t, p, self->jacobian_values);
 }
 
-/* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I. */
-static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind) {
+/* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I; z: two
+ * right-hand sides to be solved on the way, or NULL. */
+static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind,
+                         double *z, bool *solved) {
   const double *c = NULL;
   bool first = self->factor_stamp == 0;
   self->factor_stamp++;
@@ -297,30 +299,48 @@ static vin_status factor(vin_projector *self, const double *h, double damping, v
     c = self->compliance;
     self->compliant = damping > 0;
   }
-  vin_status status = c == NULL ? vini_kkt_update_finite(self->kkt, h, self->jacobian_values, NULL)
-                                : vini_kkt_factor_finite(self->kkt, h, self->jacobian_values, c);
+  const double *j = self->jacobian_values;
+  vin_status status = c != NULL   ? vini_kkt_factor_finite(self->kkt, h, j, c)
+                      : z == NULL ? vini_kkt_update_finite(self->kkt, h, j, NULL)
+                                  : vini_kkt_update_solve(self->kkt, h, j, NULL, 2, z, solved);
   if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   self->factored = kind;
   return VIN_OK;
 }
 
 /* [M J'; J -damping] with the present values. */
-static vin_status factor_mass(vin_projector *self, double damping) {
+static vin_status factor_mass(vin_projector *self, double damping, double *z, bool *solved) {
   const double *h = self->mass_in_kkt ? NULL : self->mass_values;
   self->mass_in_kkt = true;
-  return factor(self, h, damping, damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS);
+  const vini_factored kind = damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS;
+  return factor(self, h, damping, kind, z, solved);
 }
 
 vin_status vini_projector_factor_metric(vin_projector *self, double damping) {
-  if (self->metric_values == NULL) return factor_mass(self, damping);
+  if (self->metric_values == NULL) return factor_mass(self, damping, NULL, NULL);
   self->mass_in_kkt = false;
-  return factor(self, self->metric_values, damping, VINI_FACTORED_METRIC);
+  return factor(self, self->metric_values, damping, VINI_FACTORED_METRIC, NULL, NULL);
 }
 
 vin_status vini_projector_factor(vin_projector *self, double t, const double *p, const double *v) {
   VINI_TRY(vini_projector_mass(self, t, p, v));
   VINI_TRY(vini_projector_jacobian(self, t, p));
-  return factor_mass(self, 0);
+  return factor_mass(self, 0, NULL, NULL);
+}
+
+vin_status vini_projector_factor_solve(vin_projector *self, double t, const double *p,
+                                       const double *v, vin_status (*fill)(void *user), void *user,
+                                       double *z) {
+  bool solved = false;
+  VINI_TRY(vini_projector_mass(self, t, p, v));
+  VINI_TRY(vini_projector_jacobian(self, t, p));
+  VINI_TRY(fill(user));
+  VINI_TRY(factor_mass(self, 0, z, &solved));
+  if (solved) return VIN_OK;
+  VINI_TRY(fill(user));
+  vin_status status = vini_kkt_solve_plain(self->kkt, 2, z);
+  if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+  return status;
 }
 
 vin_status vini_projector_solve(vin_projector *self, vin_int count, const double *f,
