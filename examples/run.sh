@@ -59,5 +59,6 @@ What to try next:
   $examples/net --grid 30 --plot net.png        a net that falls
   $examples/custom_system                       your own equations
   $examples/joint_space_kkt                     your own mass matrix and Jacobian
+  $examples/dae_index1                          a differential-algebraic problem of index 1
 The programs are short; their sources are in examples/ and are meant to be copied.
 TEXT

@@ -1,7 +1,8 @@
-/* test_andrews - Andrews' squeezing mechanism: 7 coordinates, 6 loop constraints; as own M and J
- * through vin_kkt, and as a vin_system. Data: Test Set for IVP Solvers, andrews.f (facts restated
- * in shared/reference/ivp/andrews.md), where accelerations and multipliers at t = 0 are given to
- * 30 digits. */
+/* Andrews' squeezing mechanism: 7 coordinates, 6 loop constraints; as own M and J through vin_kkt, and
+ * as a vin_system, integrated by the implicit methods. Data: Test Set for IVP Solvers, andrews.f (facts
+ * in tests/reference/ivp), where accelerations and multipliers at t = 0 are given to 30 digits. */
+#include "ivp.h"
+#include "problems.h"
 #include "system/system.h"
 #include "test_kkt_support.h"
 
@@ -10,26 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double m1 = .04325, m2 = .00365, m3 = .02373, m4 = .00706, m5 = .07050, m6 = .00706,
-                    m7 = .05498;
-static const double i1 = 2.194e-6, i2 = 4.410e-7, i3 = 5.255e-6, i4 = 5.667e-7, i5 = 1.169e-5,
-                    i6 = 5.667e-7, i7 = 1.912e-5;
-static const double xa = -.06934, ya = -.00227, xb = -.03635, yb = .03273, xc = .014, yc = .072;
-static const double c0 = 4530, l0 = .07785, mom = .033;
-static const double d = .028, da = .0115, e = .02, ea = .01421, rr = .007, ra = .00092, ss = .035,
-                    sa = .01874, sb = .01043, sc = .018, sd = .02, ta = .02308, tb = .00916,
-                    u = .04, ua = .01228, ub = .00449, zf = .02, zt = .04, fa = .01421;
-
 enum { N = 7, M = 6, MASS_COUNT = 10, JACOBIAN_COUNT = 22 };
-enum { BETA, THETA, GAMMA, PHI, DELTA, OMEGA, EPSILON };
-static const vin_int mass_row[MASS_COUNT] = {0, 1, 1, 2, 3, 4, 4, 5, 6, 6};
-static const vin_int mass_col[MASS_COUNT] = {0, 0, 1, 2, 3, 3, 4, 5, 5, 6};
-static const vin_int jacobian_row[JACOBIAN_COUNT] = {0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3,
-                                                     3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5};
-static const vin_int jacobian_col[JACOBIAN_COUNT] = {0, 1, 2, 0, 1, 2, 0, 1, 3, 4, 0,
-                                                     1, 3, 4, 0, 1, 5, 6, 0, 1, 5, 6};
-static const vin_triplets mass_pattern = {MASS_COUNT, mass_row, mass_col};
-static const vin_triplets jacobian_pattern = {JACOBIAN_COUNT, jacobian_row, jacobian_col};
 static const double q0[N] = {-0.0617138900142764496358948458001, 0,
                              0.455279819163070380255912382449,   0.222668390165885884674473185609,
                              0.487364979543842550225598953530,   -0.222668390165885884674473185609,
@@ -40,127 +22,9 @@ static const double acceleration0[N] = {14222.4439199541138705911625887,
 static const double lambda0[M] = {98.5668703962410896057654982170,
                                   -6.12268834425566265503114393122};
 
-static int mass(void *user, double t, const double *q, const double *v, double *m) {
-  (void)user, (void)t, (void)v;
-  double w = e - ea, z = zf - fa, ct = cos(q[THETA]), sp = sin(q[PHI]), so = sin(q[OMEGA]);
-  m[0] = m1 * ra * ra + m2 * (rr * rr - 2 * da * rr * ct + da * da) + i1 + i2;
-  m[1] = m2 * (da * da - da * rr * ct) + i2;
-  m[2] = m2 * da * da + i2;
-  m[3] = m3 * (sa * sa + sb * sb) + i3;
-  m[4] = m4 * w * w + i4;
-  m[5] = m4 * (w * w + zt * w * sp) + i4;
-  m[6] = m4 * (zt * zt + 2 * zt * w * sp + w * w) + m5 * (ta * ta + tb * tb) + i4 + i5;
-  m[7] = m6 * z * z + i6;
-  m[8] = m6 * (z * z - u * z * so) + i6;
-  m[9] = m6 * (z * z - 2 * u * z * so + u * u) + m7 * (ua * ua + ub * ub) + i6 + i7;
-  return 0;
-}
-
-/* The spring's elongation and end. */
-static double spring(const double *q, double *dx, double *dy) {
-  double g = q[GAMMA];
-  *dx = sd * cos(g) + sc * sin(g) + xb - xc;
-  *dy = sd * sin(g) - sc * cos(g) + yb - yc;
-  return hypot(*dx, *dy);
-}
-
-static int force(void *user, double t, const double *q, const double *v, double *f) {
-  (void)user, (void)t;
-  double w = e - ea, z = zf - fa, g = q[GAMMA], dx, dy, length = spring(q, &dx, &dy);
-  double pull = -c0 * (length - l0) / length, st = sin(q[THETA]);
-  double cp = cos(q[PHI]), co = cos(q[OMEGA]);
-  f[0] = mom - m2 * da * rr * v[THETA] * (v[THETA] + 2 * v[BETA]) * st;
-  f[1] = m2 * da * rr * v[BETA] * v[BETA] * st;
-  f[2] = pull * (dx * (sc * cos(g) - sd * sin(g)) + dy * (sd * cos(g) + sc * sin(g)));
-  f[3] = m4 * zt * w * v[DELTA] * v[DELTA] * cp;
-  f[4] = -m4 * zt * w * v[PHI] * (v[PHI] + 2 * v[DELTA]) * cp;
-  f[5] = -m6 * u * z * v[EPSILON] * v[EPSILON] * co;
-  f[6] = m6 * u * z * v[OMEGA] * (v[OMEGA] + 2 * v[EPSILON]) * co;
-  return 0;
-}
-
-static int potential(void *user, double t, const double *q, double *energy) {
-  (void)user, (void)t;
-  double dx, dy, stretch = spring(q, &dx, &dy) - l0;
-  *energy = c0 * stretch * stretch / 2 - mom * q[BETA];
-  return 0;
-}
-
-static int constraint(void *user, double t, const double *q, double *g) {
-  (void)user, (void)t;
-  double p = rr * cos(q[BETA]) - d * cos(q[BETA] + q[THETA]);
-  double r = rr * sin(q[BETA]) - d * sin(q[BETA] + q[THETA]);
-  double pd = q[PHI] + q[DELTA], oe = q[OMEGA] + q[EPSILON];
-  g[0] = p - ss * sin(q[GAMMA]) - xb;
-  g[1] = r + ss * cos(q[GAMMA]) - yb;
-  g[2] = p - e * sin(pd) - zt * cos(q[DELTA]) - xa;
-  g[3] = r + e * cos(pd) - zt * sin(q[DELTA]) - ya;
-  g[4] = p - zf * cos(oe) - u * sin(q[EPSILON]) - xa;
-  g[5] = r - zf * sin(oe) + u * cos(q[EPSILON]) - ya;
-  return 0;
-}
-
-static int jacobian(void *user, double t, const double *q, double *j) {
-  (void)user, (void)t;
-  double bt = q[BETA] + q[THETA], pd = q[PHI] + q[DELTA], oe = q[OMEGA] + q[EPSILON];
-  double px = d * sin(bt), pb = px - rr * sin(q[BETA]);
-  double rx = -d * cos(bt), rb = rx + rr * cos(q[BETA]);
-  const double values[] = {pb,
-                           px,
-                           -ss * cos(q[GAMMA]),
-                           rb,
-                           rx,
-                           -ss * sin(q[GAMMA]),
-                           pb,
-                           px,
-                           -e * cos(pd),
-                           -e * cos(pd) + zt * sin(q[DELTA]),
-                           rb,
-                           rx,
-                           -e * sin(pd),
-                           -e * sin(pd) - zt * cos(q[DELTA]),
-                           pb,
-                           px,
-                           zf * sin(oe),
-                           zf * sin(oe) - u * cos(q[EPSILON]),
-                           rb,
-                           rx,
-                           -zf * cos(oe),
-                           -zf * cos(oe) - u * sin(q[EPSILON])};
-  memcpy(j, values, sizeof values);
-  return 0;
-}
-
-static int curvature(void *user, double t, const double *q, const double *v, double *a) {
-  (void)user, (void)t;
-  double bt = q[BETA] + q[THETA], pd = q[PHI] + q[DELTA], oe = q[OMEGA] + q[EPSILON];
-  double vb = v[BETA] * v[BETA], vbt = (v[BETA] + v[THETA]) * (v[BETA] + v[THETA]);
-  double vpd = (v[PHI] + v[DELTA]) * (v[PHI] + v[DELTA]), vg = v[GAMMA] * v[GAMMA];
-  double voe = (v[OMEGA] + v[EPSILON]) * (v[OMEGA] + v[EPSILON]);
-  double vd = v[DELTA] * v[DELTA], ve = v[EPSILON] * v[EPSILON];
-  double p = -rr * cos(q[BETA]) * vb + d * cos(bt) * vbt;
-  double r = -rr * sin(q[BETA]) * vb + d * sin(bt) * vbt;
-  a[0] = p + ss * sin(q[GAMMA]) * vg;
-  a[1] = r - ss * cos(q[GAMMA]) * vg;
-  a[2] = p + e * sin(pd) * vpd + zt * cos(q[DELTA]) * vd;
-  a[3] = r - e * cos(pd) * vpd + zt * sin(q[DELTA]) * vd;
-  a[4] = p + zf * cos(oe) * voe + u * sin(q[EPSILON]) * ve;
-  a[5] = r + zf * sin(oe) * voe - u * cos(q[EPSILON]) * ve;
-  return 0;
-}
-
 static vin_system_desc desc_with(bool exact_curvature) {
-  vin_system_desc desc = vin_system_desc_default();
-  desc.positions = N;
-  desc.constraints = M;
-  desc.mass_pattern = mass_pattern;
-  desc.jacobian_pattern = jacobian_pattern;
-  desc.mass = mass;
-  desc.force = force;
-  desc.constraint = constraint;
-  desc.jacobian = jacobian;
-  desc.curvature = exact_curvature ? curvature : NULL;
-  desc.potential = potential;
+  vin_system_desc desc = ivp_andrews_system();
+  if (!exact_curvature) desc.curvature = NULL;
   return desc;
 }
 
@@ -176,15 +40,17 @@ static void general_point(double *q, double *v) {
  * 1e3; entries that are zero because of cancellation have no relative accuracy of their own). */
 Test(andrews, accelerations_and_multipliers) {
   double m[MASS_COUNT], j[JACOBIAN_COUNT], f[N], g[M] = {0}, x[N], lambda[M];
-  mass(NULL, 0, q0, zeros, m);
-  jacobian(NULL, 0, q0, j);
-  force(NULL, 0, q0, zeros, f);
+  vin_system_desc desc = desc_with(true);
+  desc.mass(NULL, 0, q0, zeros, m);
+  desc.jacobian(NULL, 0, q0, j);
+  desc.force(NULL, 0, q0, zeros, f);
   EACH_SOLVER(solver) {
     vin_kkt_options options = vin_kkt_options_default();
     options.solver = solver;
     vin_kkt *kkt = NULL;
-    cr_assert_eq(vin_kkt_create(&kkt, NULL, N, M, mass_pattern, jacobian_pattern, &options), VIN_OK,
-                 "%s", vin_kkt_error(kkt));
+    cr_assert_eq(
+        vin_kkt_create(&kkt, NULL, N, M, desc.mass_pattern, desc.jacobian_pattern, &options),
+        VIN_OK, "%s", vin_kkt_error(kkt));
     cr_assert_eq(vin_kkt_factor(kkt, m, j, NULL), VIN_OK, "%s", vin_kkt_error(kkt));
     cr_assert_eq(vin_kkt_solve(kkt, 1, f, g, x, lambda), VIN_OK, "%s", vin_kkt_error(kkt));
     double error = relative_difference(N, x, acceleration0);
@@ -206,7 +72,7 @@ Test(andrews, accelerations_and_multipliers) {
 /* The start is on the constraints to rounding: lengths below 0.1 m, so about 1e-17. */
 Test(andrews, start_is_consistent) {
   double g[M];
-  constraint(NULL, 0, q0, g);
+  desc_with(true).constraint(NULL, 0, q0, g);
   cr_expect_leq(test_max_abs(M, g), 5e-17);
 }
 
@@ -247,8 +113,54 @@ Test(andrews, curvature_by_differences) {
   cr_assert_leq(vini_curvature_work(system), sizeof work / sizeof *work);
   vini_object o = {.created = VIN_OK};
   general_point(q, v);
-  curvature(NULL, 0, q, v, exact);
+  desc_with(true).curvature(NULL, 0, q, v, exact);
   cr_assert_eq(vini_eval_curvature(system, &o, 0, q, v, a, work), VIN_OK);
   cr_expect_leq(relative_difference(M, a, exact), 1e-10);
   vin_system_destroy(system);
+}
+
+/* Runs to t = 0.03; relative errors of q and q' in the maximum norm. */
+static void run(const vin_options *options, long steps, double *error) {
+  vin_system_desc desc = desc_with(true);
+  vin_system *system = NULL;
+  vin_integrator *integrator = NULL;
+  double row[3 * N + M], q[2][N] = {{0}}, v[2][N] = {{0}}, lambda[2][M] = {{0}};
+  test_reference("ivp/andrews.csv", 0.03, 3 * N + M, row);
+  cr_assert_eq(vin_system_create(&system, NULL, &desc), VIN_OK);
+  cr_assert_eq(vin_integrator_create(&integrator, NULL, system, options), VIN_OK, "%s",
+               vin_integrator_error(integrator));
+  memcpy(q[0], q0, sizeof q0);
+  vin_state state[2] = {{.p = q[0], .v = v[0], .lambda = lambda[0]},
+                        {.p = q[1], .v = v[1], .lambda = lambda[1]}};
+  for (long k = 0; k < steps; k++) {
+    cr_assert_eq(
+        vin_integrator_step(integrator, &state[k % 2], 0.03 / (double)steps, &state[(k + 1) % 2]),
+        VIN_OK, "%s", vin_integrator_error(integrator));
+  }
+  error[0] = relative_difference(N, q[steps % 2], row);
+  error[1] = relative_difference(N, v[steps % 2], row + N);
+  vin_integrator_destroy(integrator);
+  vin_system_destroy(system);
+}
+
+/* M(q), f(q, q') without tangents, constraints that are not quadratic: both methods converge to the
+ * reference with their order. */
+Test(andrews, implicit_methods_converge) {
+  vin_options options = vin_options_default();
+  double error[2][2];
+  options.method = VIN_METHOD_RADAU5;
+  run(&options, 300, error[0]);
+  run(&options, 600, error[1]);
+  for (int k = 0; k < 2; k++) {
+    cr_expect_float_eq(log2(error[0][k] / error[1][k]), 5, 0.7, "radau5: %g %g", error[0][k],
+                       error[1][k]);
+    cr_expect_leq(error[1][k], 1e-6, "%g", error[1][k]);
+  }
+  options.method = VIN_METHOD_GENERALIZED_ALPHA;
+  run(&options, 3000, error[0]);
+  run(&options, 6000, error[1]);
+  for (int k = 0; k < 2; k++) {
+    cr_expect_float_eq(log2(error[0][k] / error[1][k]), 2, 0.2, "generalized-alpha: %g %g",
+                       error[0][k], error[1][k]);
+  }
 }

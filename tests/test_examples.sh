@@ -157,6 +157,11 @@ has_keys error
 holds 'symbolic == 1 && numeric == 7 * steps && solves == numeric && error < 1e-8'
 order 4 0.004 joint_space_kkt --t 0.5
 
+# its own command line: --json alone
+run dae_index1
+holds 'symbolic == 1 && colours <= 6 && order > 1.9 && order < 2.1'
+refuses "usage" dae_index1 --hurry
+
 # an end time far shorter than the step is one step
 for program in tethered_satellites custom_system joint_space_kkt; do
   run $program --t 0.01 --h 1e9

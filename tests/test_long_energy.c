@@ -1,4 +1,4 @@
-/* Long runs: energy without a trend, constraints at rounding (issue 2, section 4). Release
+/* Long runs: energy without a trend, constraints at rounding. Release
  * builds only: the label "long" keeps them out of the sanitizer runs. */
 #include "problems.h"
 #include "test_support.h"

@@ -184,7 +184,7 @@ Test(reference, euler_has_order_1) {
   }
 }
 
-/* Issue 2, section 4: down to 1e-11. At 2.5e-3 the method error is 3e-12 and rounding over 4e4
+/* Down to 1e-11. At 2.5e-3 the method error is 3e-12 and rounding over 4e4
  * steps about 1e-12. */
 Test(reference, rk4_reaches_1e_11_on_the_triangle) {
   test_mechanism *x = test_triangle();

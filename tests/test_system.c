@@ -58,8 +58,6 @@ Test(system, wrong_descriptions) {
   REFUSED(constraint = NULL, "constraint callback");
   REFUSED(jacobian = NULL, "jacobian callback");
   REFUSED(curvature = NULL, "curvature callback");
-  REFUSED(force_p = NULL, "force_p");
-  REFUSED(force_v = NULL, "force_v");
   REFUSED(force_p_pattern.count = 0, "force_p");
   REFUSED(force_v_pattern.count = 0, "force_v");
   REFUSED(mass_pattern.row = far, "mass pattern");

@@ -18,7 +18,7 @@ typedef struct bench_option {
   int least, most;
   double *real;
   const char **word;
-  const char *const *words; /* allowed, ends with NULL */
+  const char *const *words; /* allowed, ends with NULL; NULL: any text */
 } bench_option;
 
 /* Reads the command line; ends the program with status 2 and a message when it is wrong, with

@@ -22,6 +22,8 @@ static void print_help(const char *program, const char *purpose, const char *not
       printf("  %s N (%d)  %s\n", o->name, *o->whole, o->meaning);
     } else if (o->real) {
       printf("  %s X (%g)  %s\n", o->name, *o->real, o->meaning);
+    } else if (!o->words) {
+      printf("  %s TEXT  %s\n", o->name, o->meaning);
     } else {
       printf("  %s ", o->name);
       for (const char *const *w = o->words; *w; w++) printf("%s%s", w == o->words ? "" : "|", *w);
@@ -53,6 +55,10 @@ static void parse_number(const char *program, const bench_option *o, const char 
 }
 
 static void parse_word(const char *program, const bench_option *o, const char *text) {
+  if (!o->words) {
+    *o->word = text;
+    return;
+  }
   for (const char *const *w = o->words; *w; w++) {
     if (strcmp(*w, text) == 0) {
       *o->word = *w;

@@ -39,8 +39,30 @@ static void build_net(vin_model *model, int grid, int massive) {
   free(nodes);
 }
 
+/* Three unit masses on unit tethers, 20 from a centre of attraction, the third swings (energy 0). */
+static void build_triangle(vin_model *model) {
+  static const double p[3][3] = {{0, 0.5, 20}, {0, -0.5, 20}, {0, 0, 20 - 0.8660254037844386}};
+  double energy = 0;
+  vin_node node[3];
+  for (int i = 0; i < 3; i++) energy -= 1 / sqrt(p[i][1] * p[i][1] + p[i][2] * p[i][2]);
+  for (int i = 0; i < 3; i++) {
+    vin_node_desc desc = {.mass = 1, .position = {p[i][0], p[i][1], p[i][2]}};
+    if (i == 2) desc.velocity[0] = sqrt(-2 * energy);
+    node[i] = vin_model_add_node(model, &desc);
+  }
+  for (int i = 0; i < 3; i++) {
+    vin_model_add_rod(model, &(vin_rod_desc){.a = node[i], .b = node[(i + 1) % 3], .length = 1});
+  }
+  vin_model_set_central_gravity(model, 1, NULL);
+}
+
 vin_model *bench_scene_create(const char *scene, int *bodies) {
   vin_model *model = vin_model_create(NULL);
+  if (strcmp(scene, "triangle") == 0) {
+    *bodies = 3;
+    build_triangle(model);
+    return model;
+  }
   int massive = strstr(scene, "rod") != NULL, net = strncmp(scene, "net", 3) == 0;
   vin_model_set_gravity(model, (const double[3]){0.0, net ? 0.0 : -9.81, net ? -9.81 : 0.0});
   if (net) {

@@ -6,7 +6,8 @@
 
 #include <vincula/vincula.h>
 
-/* Names, ends with NULL: "chain-point", "chain-rod", "net-point", "net-rod". */
+/* Names, ends with NULL: "chain-point", "chain-rod", "net-point", "net-rod". Besides these,
+ * bench_scene_create() knows "triangle": the tethered satellites of the examples. */
 extern const char *const bench_scenes[];
 
 /* Chains: fixed at one end, horizontal, links of 1 m and 1 kg, as examples/chain.c. Nets: hung from

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,27 @@ static _Noreturn void refuse_value(const ex_options *options, const char *option
   ex_refuse(options, option, why);
 }
 
+/* Every method that the library knows, "a, b or c". */
+enum { METHOD_NAMES = 512 };
+static const char *method_names(char *text) {
+  vin_method method;
+  size_t used = 0;
+  text[0] = 0;
+  for (int k = 0;; k++) {
+    const char *name = vin_method_name((vin_method)k);
+    if (vin_method_from_name(&method, name) != VIN_OK) break;
+    bool last = vin_method_from_name(&method, vin_method_name((vin_method)(k + 1))) != VIN_OK;
+    int length = snprintf(text + used, METHOD_NAMES - used, "%s%s",
+                          k == 0 ? ""
+                          : last ? " or "
+                                 : ", ",
+                          name);
+    if (length < 0 || (size_t)length >= METHOD_NAMES - used) break;
+    used += (size_t)length;
+  }
+  return text;
+}
+
 static void print_help(const ex_options *options, const ex_extra *extra) {
   printf("%s: %s\n\noptions, with their defaults:\n", options->program, options->purpose);
   for (; extra && extra->name; extra++) {
@@ -46,9 +68,11 @@ static void print_help(const ex_options *options, const ex_extra *extra) {
       printf("N (%d)  %s\n", *extra->value, extra->meaning);
     }
   }
-  printf("  --method NAME (%s)  rattle, taylor2, euler or rk4\n"
-         "  --projection NAME (%s)  none, position, velocity or both, after each step of the other "
-         "methods\n"
+  char methods[METHOD_NAMES];
+  printf("  --method NAME (%s)  %s\n"
+         "  --s, --k, --r N (0: chosen)  of hbvm and lim: degree, Gauss nodes, multiplier terms\n"
+         "  --projection NAME (%s)  none, position, velocity or both, after each step of methods "
+         "that leave the constraints\n"
          "  --h STEP (%g)  length of a step\n"
          "  --t TIME (%g)  end of the simulation\n"
          "  --solver NAME (%s)  auto, ldlt, cholmod-ldlt or umfpack\n"
@@ -56,8 +80,9 @@ static void print_help(const ex_options *options, const ex_extra *extra) {
          "  --plot FILE.png  draw them (needs gnuplot)\n"
          "  --json  print the result as one line of JSON\n"
          "  --help  print this\n",
-         vin_method_name(options->sim.method), vin_projection_name(options->sim.projection),
-         options->sim.step, options->end, vin_solver_name(options->sim.solver));
+         vin_method_name(options->sim.method), method_names(methods),
+         vin_projection_name(options->sim.projection), options->sim.step, options->end,
+         vin_solver_name(options->sim.solver));
 }
 
 /* A positive finite number and nothing behind it. */
@@ -67,6 +92,23 @@ static double positive(const ex_options *options, const char *option, const char
   if (rest == text || *rest || !isfinite(value) || value <= 0.0)
     refuse_value(options, option, text, "a positive number");
   return value;
+}
+
+static int integer(const ex_options *options, const char *option, const char *text, int least,
+                   int most) {
+  char *rest = NULL, wanted[96];
+  errno = 0;
+  long value = strtol(text, &rest, 10);
+  if (rest == text || *rest || errno || value < least || value > most) {
+    snprintf(wanted, sizeof wanted, "an integer from %d to %d", least, most);
+    refuse_value(options, option, text, wanted);
+  }
+  return (int)value;
+}
+
+static int natural(const ex_options *options, const char *option, const char *text) {
+  enum { MOST = 1000 };
+  return integer(options, option, text, 0, MOST);
 }
 
 static void parse_extra(const ex_options *options, const ex_extra *extra, const char *text) {
@@ -79,14 +121,7 @@ static void parse_extra(const ex_options *options, const ex_extra *extra, const 
     }
     refuse_value(options, extra->name, text, "one of its words");
   }
-  char *rest = NULL, wanted[96];
-  errno = 0;
-  long value = strtol(text, &rest, 10);
-  if (rest == text || *rest || errno || value < extra->least || value > extra->most) {
-    snprintf(wanted, sizeof wanted, "an integer from %d to %d", extra->least, extra->most);
-    refuse_value(options, extra->name, text, wanted);
-  }
-  *extra->value = (int)value;
+  *extra->value = integer(options, extra->name, text, extra->least, extra->most);
 }
 
 /* Finds out before the computation that its result could not be written. */
@@ -113,8 +148,8 @@ static void parse_solver(ex_options *options, const char *word) {
 /* Options with a value that every example has. Returns 0 for an unknown name. value NULL: missing.
  */
 static int parse_common(ex_options *options, const char *name, const char *value) {
-  static const char *const names[] = {"--h",      "--t",   "--method", "--projection",
-                                      "--solver", "--csv", "--plot"};
+  static const char *const names[] = {"--h",   "--t",    "--method", "--projection", "--solver",
+                                      "--csv", "--plot", "--s",      "--k",          "--r"};
   size_t known = 0, count = sizeof names / sizeof *names;
   while (known < count && strcmp(name, names[known]) != 0) known++;
   if (known == count) return 0;
@@ -124,13 +159,20 @@ static int parse_common(ex_options *options, const char *name, const char *value
   } else if (strcmp(name, "--t") == 0) {
     options->end = positive(options, name, value);
   } else if (strcmp(name, "--method") == 0) {
+    char methods[METHOD_NAMES];
     if (vin_method_from_name(&options->sim.method, value) != VIN_OK)
-      refuse_value(options, name, value, "rattle, taylor2, euler or rk4");
+      refuse_value(options, name, value, method_names(methods));
   } else if (strcmp(name, "--projection") == 0) {
     if (vin_projection_from_name(&options->sim.projection, value) != VIN_OK)
       refuse_value(options, name, value, "none, position, velocity or both");
   } else if (strcmp(name, "--solver") == 0) {
     parse_solver(options, value);
+  } else if (strcmp(name, "--s") == 0) {
+    options->sim.stages = natural(options, name, value);
+  } else if (strcmp(name, "--k") == 0) {
+    options->sim.nodes = natural(options, name, value);
+  } else if (strcmp(name, "--r") == 0) {
+    options->sim.multiplier_terms = natural(options, name, value);
   } else if (strcmp(name, "--csv") == 0) {
     options->csv = writable(options, name, value);
   } else if (strcmp(name, "--plot") == 0) {

@@ -31,11 +31,22 @@ VIN_API const char *vin_sim_error(const vin_sim *sim);
  * vin_sim_run(), _set_state(), _set_step(), from inside an observer or the progress callback:
  * VIN_ERR_BAD_STATE. */
 VIN_API vin_status vin_sim_step(vin_sim *sim);
+/** With tolerances in the options (relative_tolerance, absolute_tolerance) the step control chooses the
+ *  length: options.step is the first trial step, rejected steps are counted in vin_stats.rejected,
+ *  failed ones (status > 0) are tried again with shorter steps too (max_halvings is not used), and
+ *  vin_sim_run() ends exactly on its t. When the length falls below min_step or 16 roundings of t:
+ *  VIN_STEP_FAILED, which says why the last trial was refused; the state is the last accepted one. */
 /** Steps to time t: whole steps of options.step and, if the rest is not rounding (more than 1e-9 of
  * a step or of t, whichever is less, and 4 roundings of t), one shorter last step. Ends exactly on
  * t. On failure the state is the last accepted one. NaN, infinity or t before the present is
  * VIN_ERR_BAD_INPUT. */
 VIN_API vin_status vin_sim_run(vin_sim *sim, double t);
+
+/** p and v (n each) at time t within the last step, with the order that vin_integrator_interpolate()
+ *  has (options.dense_output = 1), else by the cubic through p and v at both ends, whose derivative
+ *  is v. May be called from an observer. VIN_ERR_BAD_INPUT: t outside the last step;
+ *  VIN_ERR_BAD_STATE: there is none (yet, or since a failure or vin_sim_set_state()). */
+VIN_API vin_status vin_sim_interpolate(vin_sim *sim, double t, double *p, double *v);
 
 /** The present state; valid until the next step. Arrays are the sim's: read only. */
 typedef struct vin_state_view {
@@ -101,6 +112,9 @@ typedef struct vin_recorder_options {
   const vin_int *positions; /* indices of p to record; NULL: all */
   vin_int position_count;   /* how many; with positions NULL ignored */
   int velocities;           /* default 1: record the velocities of the same indices */
+  int interpolate; /* default 0: with an interval, the first accepted step at or after each of
+                               its times is recorded; 1: the times themselves, from vin_sim_interpolate()
+                               with dense output, whose error the four histories then show, too */
 } vin_recorder_options;
 VIN_API vin_recorder_options vin_recorder_options_default(void);
 

@@ -53,7 +53,11 @@ typedef struct vin_system_desc {
   int (*momentum)(void *user, double t, const double *p, const double *v, double *linear,
                   double *angular);
 
-  /* optional tangents K = df/dp and D = df/dv (n x n, general), for implicit methods */
+  /* optional tangents K = df/dp and D = df/dv (n x n, general), for implicit methods. A pattern
+   * without its callback: by coloured differences. No pattern: f_i is taken to depend on all of p
+   * and v for n <= 32, else on what shares a constraint row, a mass entry or a position block with
+   * i; a force that reaches further spoils Newton's method, which then converges slowly or says
+   * so, but never gives a wrong result */
   vin_triplets force_p_pattern, force_v_pattern;
   int (*force_p)(void *user, double t, const double *p, const double *v, double *values);
   int (*force_v)(void *user, double t, const double *p, const double *v, double *values);
@@ -76,6 +80,15 @@ VIN_API vin_system_desc vin_system_desc_default(void);
 /** Copies patterns, blocks and callbacks; checks them (VIN_ERR_BAD_INPUT names what is wrong). */
 VIN_API vin_status vin_system_create(vin_system **system, const vin_context *context,
                                      const vin_system_desc *desc);
+/** The system whose constraints are Phi + a0 + a1 (t - t0), with a0 = -Phi and a1 = -(Phi_p v + Phi_t) at
+ *  (t0, p0, v0), so that this start is consistent on both levels as it is ([6], 8.4): the answer to a
+ *  start that must not move, where the constraints themselves are what is inexact. Everything else
+ *  is the base's: flags, names, patterns, forces; constraint_gap gets the shifted value. Keeps the
+ *  base. VIN_ERR_BAD_INPUT: NaN; VIN_RETRY, VIN_ERR_CALLBACK: a callback of the base failed there. */
+VIN_API vin_status vin_system_shifted(vin_system **system, const vin_context *context,
+                                      vin_system *base, double t0, const double *p0,
+                                      const double *v0);
+
 /** Gives up one reference. */
 VIN_API void vin_system_destroy(vin_system *system);
 /** Takes one more reference (thread safe) and returns its argument. */

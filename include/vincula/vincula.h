@@ -3,6 +3,8 @@
 #define VINCULA_VINCULA_H
 
 #include "vincula/base.h"
+#include "vincula/dae.h"
+#include "vincula/dae_integrate.h"
 #include "vincula/integrate.h"
 #include "vincula/kkt.h"
 #include "vincula/linsys.h"
@@ -10,6 +12,7 @@
 #include "vincula/project.h"
 #include "vincula/sim.h"
 #include "vincula/sparse.h"
+#include "vincula/study.h"
 #include "vincula/system.h"
 
 #endif

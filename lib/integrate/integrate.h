@@ -6,8 +6,54 @@
 #include "project/project.h"
 #include "vincula/integrate.h"
 
+/* A one-step method: one line in methods.c. */
+typedef struct vini_method {
+  vin_method method;
+  const char *name;
+  unsigned flags;
+  /* Checks its options and allocates what it needs in self->data; NULL: nothing to do. Sets the text of
+   * a failure in self->object. */
+  vin_status (*create)(vin_integrator *self);
+  /* Releases self->data, also a half-made one or NULL. */
+  void (*destroy)(vin_integrator *self);
+  /* `continues`: from is the end of the last step that succeeded and self->valid holds. */
+  vin_status (*step)(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                     bool continues);
+} vini_method;
+
+enum {
+  VINI_METHOD_CONSTANT_MASS = 1 << 0, /* refuses systems that do not declare VIN_MASS_CONSTANT */
+  VINI_METHOD_INCREMENTS = 1 << 1,    /* needs the vectors of rattle's increment form */
+  VINI_METHOD_BAUMGARTE = 1 << 2,     /* takes its accelerations from vini_accelerate() */
+  VINI_METHOD_ESTIMATE = 1 << 3,      /* sets self->estimate */
+  /* self->vdot, and for third-order stabilisation w and wdot, are those of the last end: nothing else
+   * is carried from step to step, so that vini_integrator_mark() and _rewind() work */
+  VINI_METHOD_ACCELERATION = 1 << 4
+};
+
+/* The last step, for interpolation (dense.c). */
+typedef struct vini_dense {
+  double *p[2], *v[2], *a[2]; /* n each: start, end */
+  double *p_bow, *v_bow;      /* n each: h sum d_i k_i of dopri5 */
+  double h;
+  bool valid, has_bow, has_acceleration;
+} vini_dense;
+
+/* What a step from a marked state needs besides the state. */
+typedef struct vini_mark {
+  double *vdot, *w, *wdot; /* n, m, m; NULL: not made */
+  int64_t since_projection;
+  bool known;
+} vini_mark;
+
+/* Every vin_method has its line, in order; one that this build lacks has no step. */
+extern const vini_method vini_methods[];
+extern const int vini_method_count;
+
 struct vin_integrator {
   vini_object object;
+  const vini_method *method;
+  void *data; /* the method's own */
   vin_system *system;
   vin_options options;
   vin_projector *projector;
@@ -31,6 +77,16 @@ struct vin_integrator {
   double *s_past[3]; /* m each: converged s of the last steps, newest first */
   int s_count;
   double last_h;
+  /* step control */
+  double estimate, residual_estimate; /* of the last step; NaN: none */
+  int estimate_order;       /* the estimate shrinks like h to this power; set on creation */
+  double *residual[2];      /* m each: Phi and h at the last end; NULL without tolerances */
+  bool residual_known;      /* ... of the state that the next step starts from */
+  int64_t since_projection; /* steps without a projection */
+  vini_mark mark;
+  vini_dense *dense; /* NULL: not asked for */
+  /* third-order stabilisation: Phi'' at the last end and its rate (m), else NULL */
+  double *w, *wdot;
 };
 
 /* Methods. `continues`: from is the end of the last step and self->valid holds. */
@@ -38,6 +94,67 @@ vin_status vini_rattle_step(vin_integrator *self, const vin_state *from, double 
                             bool continues);
 vin_status vini_explicit_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
                               bool continues);
+vin_status vini_shake_create(vin_integrator *self);
+void vini_shake_destroy(vin_integrator *self);
+vin_status vini_shake_step(vin_integrator *self, const vin_state *from, double h, vin_state *to,
+                           bool continues);
+vin_status vini_composition_create(vin_integrator *self);
+void vini_composition_destroy(vin_integrator *self);
+vin_status vini_composition_step(vin_integrator *self, const vin_state *from, double h,
+                                 vin_state *to, bool continues);
+
+/* stabilise.c: the acceleration-level right-hand side that all methods of that level share. */
+vin_status vini_stabilise_check(vin_integrator *self); /* options.baumgarte */
+/* g := -a - stabilisation (m), the right-hand side of Phi_p v' = g, theory (29a) to (29c); the projector
+ * holds Phi_p at (t, p). Third order only: w (m) is Phi'', wdot (m) receives its rate. */
+vin_status vini_acceleration_rows(vin_integrator *self, double t, const double *p, const double *v,
+                                  const double *w, double *wdot, double *g);
+/* Solves M v' + Phi_p' lambda = f, Phi_p v' = g. factored: as vini_projector_acceleration(). */
+vin_status vini_accelerate(vin_integrator *self, double t, const double *p, const double *v,
+                           const double *w, bool factored, double *vdot, double *lambda,
+                           double *wdot);
+
+/* policy.c: projection after a step as the options ask; *factored: the projector then holds the
+ * factorisation of M, Phi_p at the end. */
+vin_status vini_project_step(vin_integrator *self, const vin_state *from, double t, vin_state *to,
+                             bool *factored);
+
+/* estimate.c. Sets self->estimate from errors e_p, e_v (n). */
+void vini_set_estimate(vin_integrator *self, const vin_state *from, const vin_state *to,
+                       const double *e_p, const double *e_v);
+bool vini_integrator_controlled(const vin_integrator *self); /* tolerances are given */
+vin_status vini_control_check(vin_integrator *self);         /* options of control and projection */
+bool vini_control_allocate(vin_integrator *self);            /* false: no memory */
+void vini_control_free(vin_integrator *self);
+/* Around the step of any method: forgets what is known of the last one; after success sets
+ * residual_estimate and keeps the step for interpolation where the method has not done so. */
+void vini_control_begin(vin_integrator *self);
+vin_status vini_control_end(vin_integrator *self, const vin_state *from, const vin_state *to,
+                            double h, bool continues);
+
+/* dense.c: allocates what interpolation needs; before a step that is to be interpolated. */
+vin_status vini_integrator_keep_dense(vin_integrator *self);
+void vini_dense_free(vin_integrator *self);
+/* p and v at theta by the cubic through p and v of both states, h apart. */
+void vini_interpolate_cubic(vin_int n, double theta, double h, const vin_state *from,
+                            const vin_state *to, double *p, double *v);
+/* Keeps the step from -> to with accelerations at both ends (NULL: unknown). */
+void vini_dense_keep(vin_integrator *self, const vin_state *from, const vin_state *to, double h,
+                     const double *a0, const double *a1);
+
+/* mark.c. Marks the state that the next step starts from, which is the last end when `continues`:
+ * then it copies what the next steps overwrite. rewind: the next step starts from the marked state
+ * again; true when what was copied is in force, so that the step may go on as if it continued.
+ * reject: the last step succeeded, but does not count. */
+void vini_integrator_mark(vin_integrator *self, bool continues);
+bool vini_integrator_rewind(vin_integrator *self);
+void vini_integrator_reject(vin_integrator *self);
+bool vini_mark_allocate(vin_integrator *self); /* false: no memory */
+void vini_mark_free(vin_integrator *self);
+
+/* partition.c: adds the work on the dependent coordinates; nothing with other methods. */
+void vini_partition_add_stats(const vin_integrator *self, vin_stats *stats);
+
 /* Turns any recoverable failure of the projector into VIN_STEP_FAILED with its text; VIN_RETRY and
  * fatal statuses stay. */
 vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, double h);

@@ -4,30 +4,19 @@
 #include <math.h>
 #include <string.h>
 
-static const struct {
-  vin_method method;
-  const char *name;
-} methods[] = {{VIN_METHOD_RATTLE, "rattle"},
-               {VIN_METHOD_TAYLOR2, "taylor2"},
-               {VIN_METHOD_EULER, "euler"},
-               {VIN_METHOD_RK4, "rk4"}};
-#define METHODS (sizeof methods / sizeof *methods)
-
 static const char *const projections[] = {"none", "position", "velocity", "both"};
 
 const char *vin_method_name(vin_method method) {
-  for (size_t i = 0; i < METHODS; i++) {
-    if (methods[i].method == method) return methods[i].name;
-  }
-  return "unknown";
+  unsigned index = (unsigned)method;
+  return index < (unsigned)vini_method_count ? vini_methods[index].name : "unknown";
 }
 
 vin_status vin_method_from_name(vin_method *method, const char *name) {
   if (method == NULL) return VIN_ERR_BAD_INPUT;
   *method = VIN_METHOD_RATTLE;
-  for (size_t i = 0; name != NULL && i < METHODS; i++) {
-    if (strcmp(methods[i].name, name) != 0) continue;
-    *method = methods[i].method;
+  for (int i = 0; name != NULL && i < vini_method_count; i++) {
+    if (strcmp(vini_methods[i].name, name) != 0) continue;
+    *method = vini_methods[i].method;
     return VIN_OK;
   }
   return VIN_ERR_BAD_INPUT;
@@ -61,14 +50,22 @@ vin_options vin_options_default(void) {
   options.max_sweeps = 10;
   options.fix_start = 1;
   options.projector = vin_projection_options_default();
+  options.spectral_radius = 0.8;
+  options.projection_every = 1;
+  options.newton_tolerance = 1e-12;
+  options.max_newton = 20;
   return options;
 }
 
 static vin_status check_options(vin_integrator *self) {
   const vin_options *o = &self->options;
   vini_object *object = &self->object;
-  if ((unsigned)o->method >= METHODS) {
+  if ((unsigned)o->method >= (unsigned)vini_method_count) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "method is %d, no vin_method", (int)o->method);
+  }
+  self->method = &vini_methods[o->method];
+  if (self->method->step == NULL) {
+    return vini_fail(object, VIN_ERR_UNSUPPORTED, "%s is not in this build", self->method->name);
   }
   if ((unsigned)o->projection > VIN_PROJECTION_BOTH) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "projection is %d, no vin_projection",
@@ -83,12 +80,15 @@ static vin_status check_options(vin_integrator *self) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "max_sweeps is %d, must be in 1..1000",
                      o->max_sweeps);
   }
-  if (o->method == VIN_METHOD_RATTLE && !(self->system->desc.flags & VIN_MASS_CONSTANT)) {
+  if ((self->method->flags & VINI_METHOD_CONSTANT_MASS) &&
+      !(self->system->desc.flags & VIN_MASS_CONSTANT)) {
     return vini_fail(object, VIN_ERR_UNSUPPORTED,
-                     "rattle needs a constant mass matrix, and the system does not declare "
-                     "VIN_MASS_CONSTANT: use rk4, or declare it if M does not depend on p, v, t");
+                     "%s needs a constant mass matrix, and the system does not declare "
+                     "VIN_MASS_CONSTANT: use rk4, or declare it if M does not depend on p, v, t",
+                     self->method->name);
   }
-  return VIN_OK;
+  VINI_TRY(vini_control_check(self));
+  return vini_stabilise_check(self);
 }
 
 static vin_status no_memory(vin_integrator *self) {
@@ -100,7 +100,8 @@ static vin_status no_memory(vin_integrator *self) {
 static bool allocate(vin_integrator *self) {
   const vin_context *context = &self->object.context;
   size_t n = (size_t)self->n, m = (size_t)self->m;
-  bool rattle = self->options.method == VIN_METHOD_RATTLE, complete = true;
+  bool increments = (self->method->flags & VINI_METHOD_INCREMENTS) != 0, complete = true;
+  bool rattle = self->options.method == VIN_METHOD_RATTLE; /* needs no other vectors */
   struct {
     double **vector;
     size_t size;
@@ -108,30 +109,33 @@ static bool allocate(vin_integrator *self) {
                 {&self->vdot, n},
                 {&self->wn[0], rattle ? 1 : n},
                 {&self->wn[1], rattle ? 1 : n},
-                {&self->wn[2], rattle ? 1 : n},
-                {&self->wn[3], rattle ? 1 : n},
+                {&self->wn[2], increments ? 1 : n},
+                {&self->wn[3], increments ? 1 : n},
                 {&self->wm[0], m},
                 {&self->wm[1], m},
-                {&self->z, rattle ? 2 * (n + m) : 1},
-                {&self->s, rattle ? m : 1},
-                {&self->floor, rattle ? m : 1},
-                {&self->s_past[0], rattle ? m : 1},
-                {&self->s_past[1], rattle ? m : 1},
-                {&self->s_past[2], rattle ? m : 1}};
+                {&self->z, increments ? 2 * (n + m) : 1},
+                {&self->s, increments ? m : 1},
+                {&self->floor, increments ? m : 1},
+                {&self->s_past[0], increments ? m : 1},
+                {&self->s_past[1], increments ? m : 1},
+                {&self->s_past[2], increments ? m : 1}};
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     *wanted[i].vector = vini_alloc(context, wanted[i].size, sizeof(double));
     complete = complete && *wanted[i].vector != NULL;
   }
-  if (rattle && complete) self->next = self->z + n + m;
-  return complete;
+  if (increments && complete) self->next = self->z + n + m;
+  return complete && vini_control_allocate(self);
 }
 
 static void free_content(vin_integrator *self) {
+  if (self->method != NULL && self->method->destroy != NULL) self->method->destroy(self);
+  self->data = NULL;
   const vin_context *context = &self->object.context;
   double *owned[] = {self->f,         self->vdot,      self->wn[0],     self->wn[1], self->wn[2],
                      self->wn[3],     self->wm[0],     self->wm[1],     self->z,     self->s,
                      self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
+  vini_control_free(self);
   vin_projector_destroy(self->projector);
   vin_system_destroy(self->system);
   self->projector = NULL;
@@ -153,7 +157,9 @@ static vin_status build(vin_integrator *self) {
     return vini_fail(&self->object, status, "%s", vin_projector_error(self->projector));
   }
   self->options.projector.weights = NULL;
-  return allocate(self) ? VIN_OK : no_memory(self);
+  if (!allocate(self)) return no_memory(self);
+  if (self->options.dense_output) VINI_TRY(vini_integrator_keep_dense(self));
+  return self->method->create == NULL ? VIN_OK : self->method->create(self);
 }
 
 vin_status vin_integrator_create(vin_integrator **integrator, const vin_context *context,
@@ -201,7 +207,12 @@ vin_stats vin_integrator_get_stats(const vin_integrator *self) {
   stats.force_evaluations += self->projector->force_evaluations;
   stats.jacobian_evaluations += self->projector->jacobian_evaluations;
   stats.constraint_evaluations += self->projector->constraint_evaluations;
-  stats.solver = vin_projector_get_stats(self->projector);
+  stats.solver = vin_projector_get_stats(self->projector); /* and the Newton matrices' */
+  stats.solver.symbolic += self->stats.solver.symbolic;
+  stats.solver.numeric += self->stats.solver.numeric;
+  stats.solver.solves += self->stats.solver.solves;
+  stats.solver.refinements += self->stats.solver.refinements;
+  vini_partition_add_stats(self, &stats);
   return stats;
 }
 
@@ -209,6 +220,7 @@ void vini_integrator_forget(vin_integrator *self) {
   self->valid = false;
   self->factor_fits = false;
   self->hash_known = false;
+  self->residual_known = false;
 }
 
 bool vini_integrator_factor_fits(const vin_integrator *self) {
@@ -236,21 +248,23 @@ vin_status vini_step_failure(vin_integrator *self, vin_status status, double t, 
 vin_status vini_integrator_step(vin_integrator *self, const vin_state *from, double h,
                                 vin_state *to, bool continues) {
   bool usable = continues && self->valid;
-  vin_status status = self->options.method == VIN_METHOD_RATTLE
-                          ? vini_rattle_step(self, from, h, to, usable)
-                          : vini_explicit_step(self, from, h, to, usable);
+  int64_t since_projection = self->since_projection;
+  vini_control_begin(self);
+  vin_status status = self->method->step(self, from, h, to, usable);
   self->hash_known = false;
   if (status == VIN_OK &&
       (vini_first_nonfinite(to->p, self->n) >= 0 || vini_first_nonfinite(to->v, self->n) >= 0)) {
     status = vini_fail(&self->object, VIN_STEP_FAILED,
                        "step of %g s at t = %.15g s: the result is not finite", h, from->t);
   }
+  to->t = from->t + h;
+  if (status == VIN_OK) status = vini_control_end(self, from, to, h, usable);
   if (status != VIN_OK) {
     self->stats.failures++;
+    self->since_projection = since_projection;
     vini_integrator_forget(self);
     return status;
   }
-  to->t = from->t + h;
   self->valid = true;
   self->stamp = self->projector->factor_stamp;
   self->stats.steps++;

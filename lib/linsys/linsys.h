@@ -71,6 +71,11 @@ const unsigned char *vini_ldlt_dropped(const vini_backend *backend);
  * build. */
 vin_status vini_dependent_columns(vini_object *object, vin_csc a, double tolerance,
                                   unsigned char *dependent, vin_int *rank);
+/* The same QR without the scaling: basis[j] (a.cols) is 1 for *rank columns of which each is further than
+ * `distance` from the span of those before it. Fewer than the rank of A when distance is too much to
+ * ask for. Rows of about length 1 make the distance a number that means something. */
+vin_status vini_basis_columns(vini_object *object, vin_csc a, double distance, unsigned char *basis,
+                              vin_int *rank);
 bool vini_rank_available(void); /* this build has it */
 
 /* Orderings of an undirected graph (n vertices, neighbours adjacency[start[v] .. start[v+1]-1], no

@@ -78,11 +78,11 @@ static double column_length(const double *value, vin_int count, double *largest)
   return sqrt(sum);
 }
 
-static void fill(split *s, vin_csc a) {
+static void fill(split *s, vin_csc a, bool scaled) {
   wide count = 0;
   for (vin_int j = 0; j < a.cols; j++) {
-    double largest, length;
-    length = column_length(a.value + a.start[j], a.start[j + 1] - a.start[j], &largest);
+    double largest = 1, length = 1;
+    if (scaled) length = column_length(a.value + a.start[j], a.start[j + 1] - a.start[j], &largest);
     for (vin_int p = a.start[j]; p < a.start[j + 1]; p++) {
       double value = length > 0 ? a.value[p] / largest / length : 0;
       vin_int place = s->place[a.row[p]];
@@ -245,15 +245,15 @@ static vin_status find_dependent(vini_object *object, split *s, double tolerance
   return status;
 }
 
-vin_status vini_dependent_columns(vini_object *object, vin_csc a, double tolerance,
-                                  unsigned char *dependent, vin_int *rank) {
+static vin_status mark_dependent(vini_object *object, vin_csc a, double tolerance, bool scaled,
+                                 unsigned char *dependent, vin_int *rank) {
   memset(dependent, 0, (size_t)a.cols);
   *rank = 0;
   if (a.cols == 0) return VIN_OK;
   split s = {.rows = a.rows, .cols = a.cols};
   vin_status status;
   if (split_allocate(&s, &object->context, a)) {
-    fill(&s, a);
+    fill(&s, a, scaled);
     status = find_dependent(object, &s, tolerance, dependent, rank);
   } else {
     status = vini_fail(object, VIN_ERR_NO_MEMORY, "spqr: no memory for %d entries",
@@ -261,6 +261,18 @@ vin_status vini_dependent_columns(vini_object *object, vin_csc a, double toleran
   }
   split_free(&s, &object->context);
   return status;
+}
+
+vin_status vini_dependent_columns(vini_object *object, vin_csc a, double tolerance,
+                                  unsigned char *dependent, vin_int *rank) {
+  return mark_dependent(object, a, tolerance, true, dependent, rank);
+}
+
+vin_status vini_basis_columns(vini_object *object, vin_csc a, double distance, unsigned char *basis,
+                              vin_int *rank) {
+  VINI_TRY(mark_dependent(object, a, distance, false, basis, rank));
+  for (vin_int j = 0; j < a.cols; j++) basis[j] = !basis[j];
+  return VIN_OK;
 }
 
 #else
@@ -274,6 +286,11 @@ vin_status vini_dependent_columns(vini_object *object, vin_csc a, double toleran
   (void)a, (void)tolerance, (void)dependent;
   *rank = 0;
   return vini_fail(object, VIN_ERR_UNSUPPORTED, "SuiteSparseQR is not part of this build");
+}
+
+vin_status vini_basis_columns(vini_object *object, vin_csc a, double distance, unsigned char *basis,
+                              vin_int *rank) {
+  return vini_dependent_columns(object, a, distance, basis, rank);
 }
 
 #endif

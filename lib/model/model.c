@@ -35,7 +35,7 @@ const char *vin_model_error(const vin_model *model) {
   return vini_text(model == NULL ? NULL : &model->object);
 }
 
-/* ---- shared helpers ----------------------------------------------------------------------------
+/* ---- shared by all ----------------------------------------------------------------------------
  */
 
 const char *vini_label(char *text, size_t size, vini_owner owner) {

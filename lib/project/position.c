@@ -9,6 +9,7 @@
 #include "project/project.h"
 
 #include "kkt/kkt.h"
+#include "project/minimise.h"
 
 #include <float.h>
 #include <math.h>
@@ -44,8 +45,11 @@
 typedef struct search {
   vin_projector *self;
   double t;
-  double *p, *d, *trial, *force;                /* n */
-  double *base, *slide;                         /* n: where a slide starts, its direction */
+  double *p, *d, *trial, *force; /* n */
+  double *base, *slide;          /* n: where a slide starts, its direction */
+  const double *start;           /* n */
+  double *size;                  /* m */
+  int polished;
   double *phi, *phi_trial, *mu, *right, *floor; /* m */
   double damping, damping_scale;
   int iterations;
@@ -61,8 +65,30 @@ static bool within(const search *s, double slack) {
   return true;
 }
 
-static bool converged(const search *s) {
-  return within(s, 1);
+/* Is |Phi_c| small compared with the positions it is made of, too? */
+static bool sharp(const search *s) {
+  for (vin_int c = 0; c < s->self->m; c++) {
+    double limit = s->self->options.position_tolerance * vini_min(1, VINI_SHARPNESS * s->size[c]);
+    if (!(fabs(s->phi[c]) <= vini_max(limit, s->floor[c]))) return false;
+  }
+  return true;
+}
+
+/* Within the tolerance, and with a sharp residual or VINI_POLISHES steps after it. */
+static bool converged(search *s) {
+  if (!within(s, 1)) return false;
+  return s->polished >= VINI_POLISHES || sharp(s);
+}
+
+/* Sum of |J_cj| |p_j| with the larger of the start and the present point: a start at 0 has no size */
+static void measure(search *s) {
+  const vin_projector *self = s->self;
+  memset(s->size, 0, (size_t)self->m * sizeof *s->size);
+  for (vin_int k = 0; k < self->jacobian.count; k++) {
+    vin_int j = self->jacobian.col[k];
+    double size = vini_max(fabs(s->p[j]), fabs(s->start[j]));
+    s->size[self->jacobian.row[k]] += fabs(self->jacobian_values[k]) * size;
+  }
 }
 
 static vin_status evaluate(search *s, const double *p, double *phi) {
@@ -81,10 +107,11 @@ static double norm2(const double *x, vin_int count) {
 static double stationarity(search *s) {
   vin_projector *self = s->self;
   double *gradient = s->force, *scale = s->trial;
+  const double *jacobian = vini_projector_free_jacobian(self);
   memset(gradient, 0, (size_t)self->n * sizeof *gradient);
   memset(scale, 0, (size_t)self->n * sizeof *scale);
   for (vin_int k = 0; k < self->jacobian.count; k++) {
-    double term = self->jacobian_values[k] * s->phi[self->jacobian.row[k]];
+    double term = jacobian[k] * s->phi[self->jacobian.row[k]];
     gradient[self->jacobian.col[k]] += term;
     scale[self->jacobian.col[k]] += fabs(term);
   }
@@ -95,7 +122,7 @@ static double stationarity(search *s) {
 /* One step with the present damping: d, and trial = p + d. */
 static vin_status solve_step(search *s) {
   vin_projector *self = s->self;
-  VINI_TRY(vini_projector_factor_metric(self, s->damping));
+  VINI_TRY(vini_projector_factor_metric(self, VINI_LEVEL_POSITION, s->damping));
   memset(s->force, 0, (size_t)self->n * sizeof *s->force);
   for (vin_int c = 0; c < self->m; c++) s->right[c] = -s->phi[c];
   VINI_TRY(vini_projector_solve(self, 1, s->force, s->right, s->d, s->mu));
@@ -128,9 +155,11 @@ static double gain(search *s) {
 /* Largest J W^-1 J' on the diagonal, roughly: |J|^2 / W. */
 static double damping_scale(const vin_projector *self) {
   double largest = 0;
-  const double *weight = self->metric_values != NULL ? self->metric_values : self->mass_values;
+  const double *weight = self->metric_values[VINI_LEVEL_POSITION];
+  const double *jacobian = vini_projector_free_jacobian(self);
+  if (weight == NULL) weight = self->mass_values;
   for (vin_int k = 0; k < self->jacobian.count; k++) {
-    double j = self->jacobian_values[k], w = weight[self->diagonal[self->jacobian.col[k]]];
+    double j = jacobian[k], w = weight[self->diagonal[self->jacobian.col[k]]];
     if (w > 0) largest = vini_max(largest, j * j / w);
   }
   return largest > 0 ? largest : 1;
@@ -154,6 +183,10 @@ static vin_status feasibility_step(search *s) {
       if (ratio < LOW_GAIN && s->damping > 0) raise_damping(s, 4);
       return VIN_OK;
     }
+    if (within(s, 1)) { /* polishing: rounding of lengths that the positions do not show */
+      s->polished = VINI_POLISHES;
+      return VIN_OK;
+    }
     raise_damping(s, 10);
     if (s->damping > LARGEST_DAMPING * s->damping_scale) {
       s->stationary = true; /* not even a short step along the gradient helps */
@@ -163,17 +196,18 @@ static vin_status feasibility_step(search *s) {
   return VIN_OK;
 }
 
-/* Reaches the constraints, or a stationary point, or the limit. */
-static vin_status find_feasible(search *s) {
+static vin_status approach(search *s) {
   vin_projector *self = s->self;
   VINI_TRY(evaluate(s, s->p, s->phi));
   for (;;) {
     VINI_TRY(vini_projector_jacobian(self, s->t, s->p));
     vini_projector_floor(self, s->p, s->floor);
+    measure(s);
     if (converged(s)) return VIN_OK;
+    if (within(s, 1)) s->polished++;
     if (s->damping_scale == 0) s->damping_scale = damping_scale(self);
     double slope = stationarity(s);
-    if (slope <= STATIONARY) s->stationary = true;
+    if (slope <= STATIONARY) s->stationary = !within(s, 1);
     if (s->iterations >= self->options.max_iterations && slope <= NEARLY_STATIONARY) {
       s->stationary = true;
     }
@@ -181,20 +215,22 @@ static vin_status find_feasible(search *s) {
     double before = norm2(s->phi, self->m);
     VINI_TRY(feasibility_step(s));
     /* rounding of large positions can end above the floor's estimate: no more to gain then */
-    if (norm2(s->phi, self->m) == before && !s->stationary)
-      s->iterations = self->options.max_iterations;
+    bool still = norm2(s->phi, self->m) == before && s->polished < VINI_POLISHES;
+    if (still && !s->stationary) s->iterations = self->options.max_iterations;
   }
+}
+
+/* Reaches the constraints, or a stationary point, or the limit. */
+static vin_status find_feasible(search *s) {
+  s->polished = 0;
+  VINI_TRY(approach(s));
+  if (within(s, 1)) s->polished = VINI_POLISHES; /* no more to gain */
+  return VIN_OK;
 }
 
 /* s->force := W x */
 static void weigh(search *s, const double *x) {
-  const vin_projector *self = s->self;
-  memset(s->force, 0, (size_t)self->n * sizeof *s->force);
-  if (self->metric_values == NULL) {
-    vini_projector_add_mass(self, 1, x, s->force);
-    return;
-  }
-  for (vin_int i = 0; i < self->n; i++) s->force[i] = self->metric_values[self->diagonal[i]] * x[i];
+  vini_projector_weigh(s->self, VINI_LEVEL_POSITION, x, s->force);
 }
 
 /* x' s->force */
@@ -215,7 +251,7 @@ static double distance(search *s, const double *start) {
  * [ W  J'; J  0 ] [ d; mu ] = [ W (start - p); 0 ] */
 static vin_status tangent(search *s, const double *start) {
   vin_projector *self = s->self;
-  VINI_TRY(vini_projector_factor_metric(self, 0));
+  VINI_TRY(vini_projector_factor_metric(self, VINI_LEVEL_POSITION, 0));
   for (vin_int i = 0; i < self->n; i++) s->d[i] = start[i] - s->p[i];
   weigh(s, s->d);
   memset(s->right, 0, (size_t)self->m * sizeof *s->right);
@@ -282,14 +318,26 @@ static vin_status find_nearest(search *s, const double *start) {
   return VIN_OK;
 }
 
-static void report_end(const search *s, const double *start, vin_projection_report *report) {
-  const vin_projector *self = s->self;
-  report->position_after = vini_max_abs(s->phi, self->m);
-  report->iterations = s->iterations;
+void vini_report_start(const vin_projector *self, const double *phi,
+                       vin_projection_report *report) {
+  report->most_moved = -1;
+  for (vin_int c = 0; c < self->m; c++) {
+    if (report->most_moved >= 0 && !(fabs(phi[c]) > report->position_before)) continue;
+    report->position_before = fabs(phi[c]);
+    report->most_moved = c;
+  }
+  if (report->most_moved >= 0) {
+    vin_system_constraint_name(self->system, report->most_moved, report->most_moved_name,
+                               sizeof report->most_moved_name);
+  }
+}
+
+void vini_report_end(const vin_projector *self, const double *phi, vin_projection_report *report) {
+  report->position_after = vini_max_abs(phi, self->m);
   report->gap_max = report->gap_sum = 0;
   report->worst = -1;
   for (vin_int c = 0; c < self->m; c++) {
-    double gap = fabs(vini_constraint_gap(self->system, c, s->phi[c]));
+    double gap = fabs(vini_constraint_gap(self->system, c, phi[c]));
     report->gap_sum += gap;
     if (report->worst >= 0 && !(gap > report->gap_max)) continue;
     report->gap_max = gap;
@@ -299,6 +347,12 @@ static void report_end(const search *s, const double *start, vin_projection_repo
     vin_system_constraint_name(self->system, report->worst, report->worst_name,
                                sizeof report->worst_name);
   }
+}
+
+static void report_end(const search *s, const double *start, vin_projection_report *report) {
+  const vin_projector *self = s->self;
+  vini_report_end(self, s->phi, report);
+  report->iterations = s->iterations;
   for (vin_int i = 0; i < self->n; i++) {
     double moved = fabs(s->p[i] - start[i]);
     report->position_correction = vini_max(report->position_correction, moved);
@@ -307,29 +361,35 @@ static void report_end(const search *s, const double *start, vin_projection_repo
 }
 
 static vin_status report_start(search *s, vin_projection_report *report) {
-  vin_projector *self = s->self;
-  report->most_moved = -1;
   VINI_TRY(evaluate(s, s->p, s->phi));
-  for (vin_int c = 0; c < self->m; c++) {
-    if (report->most_moved >= 0 && !(fabs(s->phi[c]) > report->position_before)) continue;
-    report->position_before = fabs(s->phi[c]);
-    report->most_moved = c;
-  }
-  if (report->most_moved >= 0) {
-    vin_system_constraint_name(self->system, report->most_moved, report->most_moved_name,
-                               sizeof report->most_moved_name);
-  }
+  vini_report_start(s->self, s->phi, report);
   return VIN_OK;
+}
+
+/* Fixed coordinates that leave a constraint no freedom; VIN_OK: it is not that. */
+static vin_status blame_fixed(const search *s) {
+  vin_projector *self = s->self;
+  double tolerance = self->options.position_tolerance;
+  vin_int row = vini_projector_without_freedom(self, s->phi, s->floor, tolerance);
+  if (row < 0) return VIN_OK;
+  char name[96];
+  vin_system_constraint_name(self->system, row, name, sizeof name);
+  return vini_fail(&self->object, VIN_INFEASIBLE,
+                   "%s cannot be met by the free coordinates: it is off by %.6g, and all "
+                   "coordinates in it are fixed or without effect (t = %g)",
+                   name, vini_constraint_gap(self->system, row, s->phi[row]), s->t);
 }
 
 static vin_status conclude(const search *s, const vin_projection_report *r) {
   if (within(s, FLOOR_SLACK)) return VIN_OK;
   vini_object *object = &s->self->object;
   if (s->stationary) {
+    VINI_TRY(blame_fixed(s));
     return vini_fail(object, VIN_INFEASIBLE,
-                     "the constraints can't be satisfied near the start: %s is off by %.6g, all "
+                     "the constraints can't be satisfied near the start%s: %s is off by %.6g, all "
                      "together by %.6g, after %d iterations (t = %g)",
-                     r->worst_name, r->gap_max, r->gap_sum, s->iterations, s->t);
+                     s->self->fixed != NULL ? " by the free coordinates" : "", r->worst_name,
+                     r->gap_max, r->gap_sum, s->iterations, s->t);
   }
   return vini_fail(object, VIN_NOT_CONVERGED,
                    "the position projection stopped after %d iterations; %s is still off by %.6g "
@@ -360,7 +420,9 @@ vin_status vini_projector_position(vin_projector *self, double t, double *p, boo
               .phi_trial = self->vm[1],
               .mu = self->vm[2],
               .right = self->vm[3],
-              .floor = self->vm[4]};
+              .floor = self->vm[4],
+              .size = self->vm[5],
+              .start = p};
   memcpy(s.p, p, (size_t)self->n * sizeof *p);
   memset(self->vn[4], 0, (size_t)self->n * sizeof *p);
   VINI_TRY(vini_projector_mass(self, t, p, self->vn[4]));

@@ -1,4 +1,4 @@
-/* Public projections, velocity projection and consistent initial values. */
+/* Public projections and the velocity projection. */
 #include "project/project.h"
 
 #include "kkt/kkt.h"
@@ -13,7 +13,7 @@
 #define CONTRADICTION 1e-8
 #define ROUNDING 1e-11
 
-static vin_status check_vector(vin_projector *self, const char *what, const double *x) {
+vin_status vini_projector_check(vin_projector *self, const char *what, const double *x) {
   if (x == NULL) return vini_fail(&self->object, VIN_ERR_BAD_INPUT, "%s is NULL", what);
   int64_t bad = vini_first_nonfinite(x, self->n);
   if (bad < 0) return VIN_OK;
@@ -22,13 +22,13 @@ static vin_status check_vector(vin_projector *self, const char *what, const doub
   return vini_fail(&self->object, VIN_ERR_BAD_INPUT, "%s is %g for %s", what, x[bad], name);
 }
 
-static vin_status begin(vin_projector *self, double t) {
+vin_status vini_projector_begin(vin_projector *self, double t) {
   VINI_TRY(vini_ready(self == NULL ? NULL : &self->object));
   if (isfinite(t)) return VIN_OK;
   return vini_fail(&self->object, VIN_ERR_BAD_INPUT, "the time is %g", t);
 }
 
-static vin_projection_report empty_report(void) {
+vin_projection_report vini_report_empty(void) {
   vin_projection_report report;
   memset(&report, 0, sizeof report);
   report.most_moved = report.worst = -1;
@@ -37,10 +37,10 @@ static vin_projection_report empty_report(void) {
 
 vin_status vin_project_position(vin_projector *self, double t, double *p,
                                 vin_projection_report *report) {
-  vin_projection_report own = empty_report();
+  vin_projection_report own = vini_report_empty();
   if (report != NULL) *report = own;
-  VINI_TRY(begin(self, t));
-  VINI_TRY(check_vector(self, "position", p));
+  VINI_TRY(vini_projector_begin(self, t));
+  VINI_TRY(vini_projector_check(self, "position", p));
   vin_status status = vini_projector_position(self, t, p, true, &own);
   if (report != NULL) *report = own;
   return status;
@@ -74,9 +74,9 @@ static vin_status check_dropped(vin_projector *self, const double *v, const doub
     vin_system_constraint_name(self->system, c, name, sizeof name);
     return vini_fail(
         &self->object, VIN_INFEASIBLE,
-        "no velocity satisfies all constraints: %s depends on the others and is left with "
+        "no velocity satisfies all constraints%s: %s depends on the others and is left with "
         "the rate %.6g (t = %g)",
-        name, h[c], t);
+        self->fixed != NULL ? ", with the free velocities" : "", name, h[c], t);
   }
   return VIN_OK;
 }
@@ -84,11 +84,13 @@ static vin_status check_dropped(vin_projector *self, const double *v, const doub
 vin_status vini_projector_velocity(vin_projector *self, double t, const double *p, double *v,
                                    bool factored, vin_projection_report *report) {
   if (self->m == 0) return VIN_OK;
-  vini_factored wanted = self->metric_values == NULL ? VINI_FACTORED_MASS : VINI_FACTORED_METRIC;
-  if (!factored || self->factored != wanted) {
+  vini_factored wanted = self->metric_values[VINI_LEVEL_VELOCITY] == NULL ? VINI_FACTORED_MASS
+                         : self->one_metric                               ? VINI_FACTORED_METRIC
+                                                                          : VINI_FACTORED_VELOCITY;
+  if (!factored || self->factored != wanted || self->fixed != NULL) {
     VINI_TRY(vini_projector_mass(self, t, p, v));
     VINI_TRY(vini_projector_jacobian(self, t, p));
-    VINI_TRY(vini_projector_factor_metric(self, 0));
+    VINI_TRY(vini_projector_factor_metric(self, VINI_LEVEL_VELOCITY, 0));
   }
   double *d = self->vn[0], *zero = self->vn[1], *after = self->vn[2];
   double *h = self->vm[0], *right = self->vm[1], *mu = self->vm[2], *scale = self->vm[3];
@@ -113,77 +115,52 @@ vin_status vini_projector_velocity(vin_projector *self, double t, const double *
 
 vin_status vin_project_velocity(vin_projector *self, double t, const double *p, double *v,
                                 vin_projection_report *report) {
-  vin_projection_report own = empty_report();
+  vin_projection_report own = vini_report_empty();
   if (report != NULL) *report = own;
-  VINI_TRY(begin(self, t));
-  VINI_TRY(check_vector(self, "position", p));
-  VINI_TRY(check_vector(self, "velocity", v));
+  VINI_TRY(vini_projector_begin(self, t));
+  VINI_TRY(vini_projector_check(self, "position", p));
+  VINI_TRY(vini_projector_check(self, "velocity", v));
   vin_status status = vini_projector_velocity(self, t, p, v, false, &own);
   if (report != NULL) *report = own;
   return status;
 }
 
+vin_status vini_projector_state(vin_projector *self, double t, double *p, double *v,
+                                const unsigned char *fixed, vin_projection_report *report) {
+  if (self->options.coupling == VIN_COUPLING_COUPLED) {
+    return vini_projector_coupled(self, t, p, v, fixed, report);
+  }
+  vin_status status = VIN_OK;
+  if (fixed != NULL) status = vini_projector_fix(self, fixed);
+  if (status == VIN_OK) status = vini_projector_position(self, t, p, true, report);
+  if (status == VIN_OK && fixed != NULL) status = vini_projector_fix(self, fixed + self->n);
+  if (status == VIN_OK) status = vini_projector_velocity(self, t, p, v, false, report);
+  if (fixed != NULL) vini_projector_unfix(self);
+  return status;
+}
+
+vin_status vin_project_state(vin_projector *self, double t, double *p, double *v,
+                             vin_projection_report *report) {
+  vin_projection_report own = vini_report_empty();
+  if (report != NULL) *report = own;
+  VINI_TRY(vini_projector_begin(self, t));
+  VINI_TRY(vini_projector_check(self, "position", p));
+  VINI_TRY(vini_projector_check(self, "velocity", v));
+  double *p1 = self->vn[7];
+  memcpy(p1, p, (size_t)self->n * sizeof *p);
+  vin_status status = vini_projector_state(self, t, p1, v, NULL, &own);
+  if (report != NULL) *report = own;
+  if (status == VIN_OK) memcpy(p, p1, (size_t)self->n * sizeof *p);
+  return status;
+}
+
 vin_status vin_project_acceleration(vin_projector *self, double t, const double *p, const double *v,
                                     double *vdot, double *lambda) {
-  VINI_TRY(begin(self, t));
-  VINI_TRY(check_vector(self, "position", p));
-  VINI_TRY(check_vector(self, "velocity", v));
+  VINI_TRY(vini_projector_begin(self, t));
+  VINI_TRY(vini_projector_check(self, "position", p));
+  VINI_TRY(vini_projector_check(self, "velocity", v));
   if (vdot == NULL || (lambda == NULL && self->m > 0)) {
     return vini_fail(&self->object, VIN_ERR_BAD_INPUT, "vdot or lambda is NULL");
   }
   return vini_projector_acceleration(self, t, p, v, false, vdot, lambda, NULL);
-}
-
-/* p and v (copies) onto the constraints, then v' and lambda. */
-static vin_status initial(vin_projector *self, double t, double *p, double *v, double *vdot,
-                          double *lambda, vin_projection_report *report) {
-  VINI_TRY(vini_projector_position(self, t, p, true, report));
-  VINI_TRY(vini_projector_velocity(self, t, p, v, false, report));
-  bool factored = self->metric_values == NULL && self->mass_known;
-  double residual = 0;
-  VINI_TRY(vini_projector_acceleration(self, t, p, v, factored, vdot, lambda, &residual));
-  report->force_residual = vini_max_abs(self->vn[5], self->n); /* the residual was left there */
-  return VIN_OK;
-}
-
-vin_status vin_initial_values(vin_projector *self, double t, double *p, double *v, double *vdot,
-                              double *lambda, vin_projection_report *report) {
-  vin_projection_report own = empty_report();
-  if (report != NULL) *report = own;
-  VINI_TRY(begin(self, t));
-  VINI_TRY(check_vector(self, "position", p));
-  VINI_TRY(check_vector(self, "velocity", v));
-  /* own memory: the projector's scratch is in use below */
-  size_t n = (size_t)self->n, m = (size_t)self->m;
-  double *memory = vini_alloc(&self->object.context, 3 * n + m, sizeof *memory);
-  if (memory == NULL) {
-    return vini_fail(&self->object, VIN_ERR_NO_MEMORY, "no memory for initial values");
-  }
-  double *p1 = memory, *v1 = p1 + n, *vdot1 = v1 + n, *lambda1 = vdot1 + n;
-  memcpy(p1, p, n * sizeof *p);
-  memcpy(v1, v, n * sizeof *v);
-  vin_status status = initial(self, t, p1, v1, vdot1, lambda1, &own);
-  if (status == VIN_OK) {
-    memcpy(p, p1, n * sizeof *p);
-    memcpy(v, v1, n * sizeof *v);
-    if (vdot != NULL) memcpy(vdot, vdot1, n * sizeof *vdot);
-    if (lambda != NULL) memcpy(lambda, lambda1, m * sizeof *lambda);
-  }
-  if (report != NULL) *report = own;
-  vini_free(&self->object.context, memory);
-  return status;
-}
-
-vin_status vin_initial_solve(vin_system *system, const vin_projection_options *options, double t,
-                             double *p, double *v, double *vdot, double *lambda,
-                             vin_projection_report *report, char *text, size_t text_size) {
-  vin_projector *projector = NULL;
-  if (report != NULL) *report = empty_report();
-  const vin_context *context = system == NULL ? NULL : &system->object.context;
-  vin_status status = vin_projector_create(&projector, context, system, options);
-  if (status == VIN_OK) status = vin_initial_values(projector, t, p, v, vdot, lambda, report);
-  if (status != VIN_OK)
-    vini_fail_text(text, text_size, status, "%s", vin_projector_error(projector));
-  vin_projector_destroy(projector);
-  return status;
 }

@@ -16,6 +16,7 @@ vin_projection_options vin_projection_options_default(void) {
   options.velocity_tolerance = 1e-13;
   options.max_iterations = 50;
   options.kkt = vin_kkt_options_default();
+  options.velocity_metric = VIN_METRIC_SAME;
   return options;
 }
 
@@ -25,20 +26,31 @@ static vin_status no_memory(vin_projector *self) {
                    (int)self->m);
 }
 
+static vin_status check_metric(vin_projector *self, vin_metric metric, const double *weights) {
+  vini_object *object = &self->object;
+  if (metric != VIN_METRIC_MASS && metric != VIN_METRIC_IDENTITY && metric != VIN_METRIC_DIAGONAL) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "metric is %d, no vin_metric", (int)metric);
+  }
+  if (metric != VIN_METRIC_DIAGONAL) return VIN_OK;
+  if (weights == NULL) return vini_fail(object, VIN_ERR_BAD_INPUT, "the weights are missing");
+  for (vin_int i = 0; i < self->n; i++) {
+    if (weights[i] > 0 && weights[i] < HUGE_VAL) continue;
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "weight %d of the metric is %g, must be > 0",
+                     (int)i, weights[i]);
+  }
+  return VIN_OK;
+}
+
 static vin_status check_options(vin_projector *self) {
   const vin_projection_options *o = &self->options;
   vini_object *object = &self->object;
-  if (o->metric != VIN_METRIC_MASS && o->metric != VIN_METRIC_IDENTITY &&
-      o->metric != VIN_METRIC_DIAGONAL) {
-    return vini_fail(object, VIN_ERR_BAD_INPUT, "metric is %d, no vin_metric", (int)o->metric);
+  VINI_TRY(check_metric(self, o->metric, o->weights));
+  if (o->velocity_metric != VIN_METRIC_SAME) {
+    VINI_TRY(check_metric(self, o->velocity_metric, o->velocity_weights));
   }
-  if (o->metric == VIN_METRIC_DIAGONAL) {
-    if (o->weights == NULL) return vini_fail(object, VIN_ERR_BAD_INPUT, "the weights are missing");
-    for (vin_int i = 0; i < self->n; i++) {
-      if (o->weights[i] > 0 && o->weights[i] < HUGE_VAL) continue;
-      return vini_fail(object, VIN_ERR_BAD_INPUT, "weight %d of the metric is %g, must be > 0",
-                       (int)i, o->weights[i]);
-    }
+  if (o->coupling != VIN_COUPLING_SEQUENTIAL && o->coupling != VIN_COUPLING_COUPLED) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "coupling is %d, no vin_coupling",
+                     (int)o->coupling);
   }
   if (!(o->position_tolerance >= 0) || !(o->velocity_tolerance >= 0)) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "the tolerances are %g and %g, must be >= 0",
@@ -116,10 +128,15 @@ static vin_status allocate(vin_projector *self) {
   self->jacobian_values = vini_alloc(context, (size_t)self->jacobian.count, sizeof(double));
   self->compliance = vini_alloc(context, m, sizeof(double));
   self->curvature_work = vini_alloc(context, vini_curvature_work(self->system), sizeof(double));
-  if (self->options.metric != VIN_METRIC_MASS) {
-    self->metric_values = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
-    complete = self->metric_values != NULL;
+  const vin_metric metric[2] = {self->options.metric, self->options.velocity_metric};
+  self->one_metric =
+      metric[1] == VIN_METRIC_SAME || (metric[0] == metric[1] && metric[0] != VIN_METRIC_DIAGONAL);
+  for (int level = 0; level < (self->one_metric ? 1 : 2); level++) {
+    if (metric[level] == VIN_METRIC_MASS) continue;
+    self->metric_values[level] = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
+    complete = complete && self->metric_values[level] != NULL;
   }
+  if (self->one_metric) self->metric_values[1] = self->metric_values[0];
   for (size_t k = 0; k < sizeof self->vn / sizeof *self->vn; k++) {
     self->vn[k] = vini_alloc(context, n, sizeof(double));
     complete = complete && self->vn[k] != NULL;
@@ -148,24 +165,30 @@ static vin_status build(vin_projector *self) {
   if (self->diagonal == NULL) return no_memory(self);
   VINI_TRY(build_kkt(self));
   VINI_TRY(allocate(self)); /* not before: the analysis needs much memory for a while */
-  if (self->metric_values != NULL) {
+  const double *weights[2] = {self->options.weights, self->options.velocity_weights};
+  const vin_metric metric[2] = {self->options.metric, self->options.velocity_metric};
+  for (int level = 0; level < (self->one_metric ? 1 : 2); level++) {
+    if (self->metric_values[level] == NULL) continue;
     for (vin_int i = 0; i < self->n; i++) {
-      bool weighted = self->options.metric == VIN_METRIC_DIAGONAL;
-      self->metric_values[self->diagonal[i]] = weighted ? self->options.weights[i] : 1;
+      bool weighted = metric[level] == VIN_METRIC_DIAGONAL;
+      self->metric_values[level][self->diagonal[i]] = weighted ? weights[level][i] : 1;
     }
   }
-  self->options.weights = NULL; /* the caller's */
-  return VIN_OK;
+  self->options.weights = self->options.velocity_weights = NULL; /* the caller's */
+  return self->options.coupling == VIN_COUPLING_COUPLED ? vini_coupled_create(self) : VIN_OK;
 }
 
 static void free_content(vin_projector *self) {
   const vin_context *context = &self->object.context;
+  vini_coupled_destroy(self->coupled, context);
   vin_kkt_destroy(self->kkt);
   vin_system_destroy(self->system);
   self->kkt = NULL;
   self->system = NULL;
-  void *owned[] = {self->diagonal,      self->mass_values, self->jacobian_values,
-                   self->metric_values, self->compliance,  self->curvature_work};
+  if (self->one_metric) self->metric_values[1] = NULL;
+  void *owned[] = {self->diagonal,         self->mass_values,      self->jacobian_values,
+                   self->metric_values[0], self->metric_values[1], self->compliance,
+                   self->curvature_work,   self->free_jacobian,    self->free_metric};
   for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) vini_free(context, owned[k]);
   for (size_t k = 0; k < sizeof self->vn / sizeof *self->vn; k++) vini_free(context, self->vn[k]);
   for (size_t k = 0; k < sizeof self->vm / sizeof *self->vm; k++) vini_free(context, self->vm[k]);
@@ -284,63 +307,6 @@ vin_status vini_projector_mass(vin_projector *self, double t, const double *p, c
 vin_status vini_projector_jacobian(vin_projector *self, double t, const double *p) {
   self->jacobian_evaluations++;
   return vini_eval_jacobian(self->system, &self->object, t, p, self->jacobian_values);
-}
-
-/* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I; z: two
- * right-hand sides to be solved on the way, or NULL. */
-static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind,
-                         double *z, bool *solved) {
-  const double *c = NULL;
-  bool first = self->factor_stamp == 0;
-  self->factor_stamp++;
-  self->factored = VINI_FACTORED_NOTHING;
-  if (first || self->compliant || damping > 0) {
-    for (vin_int i = 0; i < self->m; i++) self->compliance[i] = damping;
-    c = self->compliance;
-    self->compliant = damping > 0;
-  }
-  const double *j = self->jacobian_values;
-  vin_status status = c != NULL   ? vini_kkt_factor_finite(self->kkt, h, j, c)
-                      : z == NULL ? vini_kkt_update_finite(self->kkt, h, j, NULL)
-                                  : vini_kkt_update_solve(self->kkt, h, j, NULL, 2, z, solved);
-  if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
-  self->factored = kind;
-  return VIN_OK;
-}
-
-/* [M J'; J -damping] with the present values. */
-static vin_status factor_mass(vin_projector *self, double damping, double *z, bool *solved) {
-  const double *h = self->mass_in_kkt ? NULL : self->mass_values;
-  self->mass_in_kkt = true;
-  const vini_factored kind = damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS;
-  return factor(self, h, damping, kind, z, solved);
-}
-
-vin_status vini_projector_factor_metric(vin_projector *self, double damping) {
-  if (self->metric_values == NULL) return factor_mass(self, damping, NULL, NULL);
-  self->mass_in_kkt = false;
-  return factor(self, self->metric_values, damping, VINI_FACTORED_METRIC, NULL, NULL);
-}
-
-vin_status vini_projector_factor(vin_projector *self, double t, const double *p, const double *v) {
-  VINI_TRY(vini_projector_mass(self, t, p, v));
-  VINI_TRY(vini_projector_jacobian(self, t, p));
-  return factor_mass(self, 0, NULL, NULL);
-}
-
-vin_status vini_projector_factor_solve(vin_projector *self, double t, const double *p,
-                                       const double *v, vin_status (*fill)(void *user), void *user,
-                                       double *z) {
-  bool solved = false;
-  VINI_TRY(vini_projector_mass(self, t, p, v));
-  VINI_TRY(vini_projector_jacobian(self, t, p));
-  VINI_TRY(fill(user));
-  VINI_TRY(factor_mass(self, 0, z, &solved));
-  if (solved) return VIN_OK;
-  VINI_TRY(fill(user));
-  vin_status status = vini_kkt_solve_plain(self->kkt, 2, z);
-  if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
-  return status;
 }
 
 vin_status vini_projector_solve(vin_projector *self, vin_int count, const double *f,

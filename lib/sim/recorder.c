@@ -29,9 +29,11 @@ static vin_status reserve(vin_recorder *recorder) {
   return VIN_OK;
 }
 
-static vin_status append(vin_recorder *recorder, const vin_state_view *state) {
+static vin_status append(vin_recorder *recorder, const vin_state *state) {
   VINI_TRY(reserve(recorder));
-  vin_report report = vin_sim_report(recorder->sim);
+  vin_sim *sim = recorder->sim;
+  vin_report report =
+      state == sim->accepted ? vin_sim_report(sim) : vini_sim_report_at(sim, state, false);
   double *row = recorder->rows + recorder->row_count * recorder->columns;
   row[VINI_RECORD_TIME] = state->t;
   row[VINI_RECORD_ENERGY] = report.energy;
@@ -51,15 +53,21 @@ static vin_status append(vin_recorder *recorder, const vin_state_view *state) {
   return VIN_OK;
 }
 
-/* Is a record due at time t? Moves on to the first grid time after t. */
-static bool is_due(vin_recorder *recorder, double t) {
-  const double rounding = 1e-9; /* of an interval: as vin_sim_run() compares times */
-  double interval = recorder->options.interval;
-  if (interval == 0) return true;
+/* Of an interval: as vin_sim_run() compares times. */
+static const double rounding = 1e-9;
+
+static void restart_grid(vin_recorder *recorder, double t) {
   if (recorder->row_count > 0 && t < vini_record(recorder, recorder->row_count - 1, 0)) {
     recorder->grid_start = t; /* the state was set back in time */
     recorder->grid_count = 0;
   }
+}
+
+/* Is a record due at time t? Moves on to the first grid time after t. */
+static bool is_due(vin_recorder *recorder, double t) {
+  double interval = recorder->options.interval;
+  if (interval == 0) return true;
+  restart_grid(recorder, t);
   double passed = floor((t - recorder->grid_start) / interval + rounding);
   if (!(passed >= (double)recorder->grid_count)) return false;
   /* an interval of a billionth of the steps: every step is due anyway */
@@ -68,9 +76,31 @@ static bool is_due(vin_recorder *recorder, double t) {
   return true;
 }
 
+/* The grid times up to the present, each by interpolation unless it is the present. */
+static vin_status append_grid(vin_recorder *recorder) {
+  vin_sim *sim = recorder->sim;
+  const vin_state *now = sim->accepted;
+  double interval = recorder->options.interval;
+  restart_grid(recorder, now->t);
+  for (;;) {
+    double t = recorder->grid_start + (double)recorder->grid_count * interval;
+    if (t > now->t + rounding * interval) return VIN_OK;
+    const vin_state *state = now;
+    if (t < now->t - rounding * interval && sim->previous && t >= sim->previous->t) {
+      vin_status status = vin_sim_interpolate(sim, t, recorder->between.p, recorder->between.v);
+      if (status != VIN_OK) return vini_fail(&recorder->object, status, "%s", sim->object.text);
+      recorder->between.t = t;
+      state = &recorder->between;
+    }
+    VINI_TRY(append(recorder, state));
+    recorder->grid_count++;
+  }
+}
+
 static int observe(void *user, const vin_state_view *state) {
   vin_recorder *recorder = user;
-  return is_due(recorder, state->t) && append(recorder, state) != VIN_OK;
+  if (recorder->between.p) return append_grid(recorder) != VIN_OK;
+  return is_due(recorder, state->t) && append(recorder, recorder->sim->accepted) != VIN_OK;
 }
 
 static void sim_is_gone(void *user) {
@@ -116,15 +146,27 @@ static vin_status choose_columns(vin_recorder *recorder, vin_int n) {
   return VIN_OK;
 }
 
+static vin_status prepare_interpolation(vin_recorder *recorder, vin_sim *sim) {
+  if (!recorder->options.interpolate || recorder->options.interval == 0) return VIN_OK;
+  const vin_context *context = &recorder->object.context;
+  recorder->between.p = vini_alloc(context, (size_t)sim->n, sizeof(double));
+  recorder->between.v = vini_alloc(context, (size_t)sim->n, sizeof(double));
+  vin_status status = vini_integrator_keep_dense(sim->integrator);
+  if (recorder->between.p && recorder->between.v && status == VIN_OK) return VIN_OK;
+  return vini_fail(&recorder->object, VIN_ERR_NO_MEMORY, "no memory to interpolate %d positions",
+                   (int)sim->n);
+}
+
 static vin_status build(vin_recorder *recorder, vin_sim *sim) {
   VINI_TRY(check_options(recorder, sim->n));
+  VINI_TRY(prepare_interpolation(recorder, sim));
   recorder->system = vin_system_retain(sim->system);
   VINI_TRY(choose_columns(recorder, sim->n));
   vin_state_view now = vin_sim_state(sim);
   recorder->sim = sim;
   recorder->grid_start = now.t;
   recorder->grid_count = 1;
-  vin_status status = append(recorder, &now);
+  vin_status status = append(recorder, sim->accepted);
   vini_observer observer = {.every = 1,
                             .call = observe,
                             .user = recorder,
@@ -162,6 +204,8 @@ void vin_recorder_destroy(vin_recorder *recorder) {
   if (!recorder) return;
   if (recorder->sim) vini_sim_detach(recorder->sim, recorder);
   vini_free(&recorder->object.context, recorder->index);
+  vini_free(&recorder->object.context, recorder->between.p);
+  vini_free(&recorder->object.context, recorder->between.v);
   vini_free(&recorder->object.context, recorder->rows);
   vin_system_destroy(recorder->system);
   vini_object_destroy(&recorder->object);

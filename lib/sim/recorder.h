@@ -26,6 +26,8 @@ struct vin_recorder {
   vin_int *index; /* count: their indices in p */
   vin_int columns;
 
+  vin_state between; /* p, v (n each): an interpolated state; NULL without */
+
   double *rows; /* row_count x columns, row by row */
   int64_t row_count, row_capacity;
   double

@@ -5,9 +5,13 @@
 
 #include <math.h>
 
+static bool factor_fits(const vin_sim *sim) {
+  return sim->last_end == sim->accepted && vini_integrator_factor_fits(sim->integrator);
+}
+
 vin_status vini_sim_accelerations(vin_sim *sim, double *vdot, double *lambda, double *residual) {
   const vin_state *state = sim->accepted;
-  bool fits = sim->last_end == state && vini_integrator_factor_fits(sim->integrator);
+  bool fits = factor_fits(sim);
   return vini_projector_acceleration(sim->projector, state->t, state->p, state->v, fits, vdot,
                                      lambda, residual);
 }
@@ -35,9 +39,11 @@ static vin_report undefined_report(vin_status status) {
                       .status = status};
 }
 
-static void report_accelerations(vin_sim *sim, vin_report *report) {
+static void report_accelerations(vin_sim *sim, const vin_state *state, bool fits,
+                                 vin_report *report) {
   double residual = NAN;
-  report->status = vini_sim_accelerations(sim, sim->vdot, sim->lambda, &residual);
+  report->status = vini_projector_acceleration(sim->projector, state->t, state->p, state->v, fits,
+                                               sim->vdot, sim->lambda, &residual);
   if (report->status != VIN_OK) {
     report_text(sim, "no accelerations", report->status, vin_projector_error(sim->projector));
     return;
@@ -46,8 +52,7 @@ static void report_accelerations(vin_sim *sim, vin_report *report) {
   report->max_multiplier = vini_max_abs(sim->lambda, sim->m);
 }
 
-static void report_energy(vin_sim *sim, vin_report *report) {
-  const vin_state *state = sim->accepted;
+static void report_energy(vin_sim *sim, const vin_state *state, vin_report *report) {
   double kinetic = NAN, potential = NAN;
   vin_status status =
       vini_projector_energy(sim->projector, state->t, state->p, state->v, &kinetic, &potential);
@@ -60,8 +65,7 @@ static void report_energy(vin_sim *sim, vin_report *report) {
   report->energy = kinetic + potential;
 }
 
-static void report_residuals(vin_sim *sim, vin_report *report) {
-  const vin_state *state = sim->accepted;
+static void report_residuals(vin_sim *sim, const vin_state *state, vin_report *report) {
   double phi = NAN, h = NAN;
   vin_status status =
       vini_projector_residuals(sim->projector, state->t, state->p, state->v, &phi, &h, NULL, NULL);
@@ -73,8 +77,7 @@ static void report_residuals(vin_sim *sim, vin_report *report) {
   report->velocity_residual = h;
 }
 
-static void report_momentum(vin_sim *sim, vin_report *report) {
-  const vin_state *state = sim->accepted;
+static void report_momentum(vin_sim *sim, const vin_state *state, vin_report *report) {
   vini_object reason = {.created = VIN_OK}; /* takes the text, so that the sim's own may stay */
   vin_status status = vini_eval_momentum(sim->system, &reason, state->t, state->p, state->v,
                                          report->linear_momentum, report->angular_momentum);
@@ -83,19 +86,23 @@ static void report_momentum(vin_sim *sim, vin_report *report) {
   report_text(sim, "no momentum", status, reason.text);
 }
 
-vin_report vin_sim_report(vin_sim *sim) {
-  vin_status ready = vini_ready(sim ? &sim->object : NULL);
-  vin_report report = undefined_report(ready);
-  if (ready != VIN_OK) return report;
-  report.time = sim->accepted->t;
+vin_report vini_sim_report_at(vin_sim *sim, const vin_state *state, bool fits) {
+  vin_report report = undefined_report(VIN_OK);
+  report.time = state->t;
   report.steps = sim->steps;
   report.energy_start = sim->energy_start;
-  report_accelerations(sim,
-                       &report); /* first: a factorisation that fits is used before it is lost */
-  report_energy(sim, &report);
-  report_residuals(sim, &report);
-  report_momentum(sim, &report);
+  /* first: a factorisation that fits is used before it is lost */
+  report_accelerations(sim, state, fits, &report);
+  report_energy(sim, state, &report);
+  report_residuals(sim, state, &report);
+  report_momentum(sim, state, &report);
   return report;
+}
+
+vin_report vin_sim_report(vin_sim *sim) {
+  vin_status ready = vini_ready(sim ? &sim->object : NULL);
+  if (ready != VIN_OK) return undefined_report(ready);
+  return vini_sim_report_at(sim, sim->accepted, factor_fits(sim));
 }
 
 vin_status vin_sim_accelerations(vin_sim *sim, double *vdot, double *lambda) {

@@ -28,14 +28,14 @@ static vin_status check_result(vin_sim *sim, const vin_state *state) {
   return status == VIN_OK ? VIN_OK : VIN_STEP_FAILED;
 }
 
-/* `pieces` equal steps from the accepted state over h; *end is the spare buffer that holds the
- * result. The two spares take turns. On failure the reason is in the sim's text. */
-static vin_status try_step(vin_sim *sim, double h, int64_t pieces, vin_state **end) {
+/* The two spares take turns. */
+vin_status vini_sim_try(vin_sim *sim, double h, int64_t pieces, vin_state **end) {
   const vin_state *from = sim->accepted;
   double piece = h / (double)pieces;
+  sim->previous = NULL; /* one of the spares */
   for (int64_t k = 1; k <= pieces; k++) {
     vin_state *to = from == sim->spare[0] ? sim->spare[1] : sim->spare[0];
-    bool continues = from == sim->last_end;
+    bool continues = from == sim->last_end || (k == 1 && sim->rewound);
     if (to == sim->last_end) sim->last_end = NULL; /* about to be overwritten */
     vin_status status = vini_integrator_step(sim->integrator, from, piece, to, continues);
     if (status != VIN_OK)
@@ -45,7 +45,16 @@ static vin_status try_step(vin_sim *sim, double h, int64_t pieces, vin_state **e
     sim->last_end = to;
     from = *end = to;
   }
+  sim->single = pieces == 1;
   return VIN_OK;
+}
+
+void vini_sim_accept(vin_sim *sim, vin_state *end, double end_time) {
+  end->t = end_time;
+  *(end == sim->spare[0] ? &sim->spare[0] : &sim->spare[1]) = sim->accepted;
+  sim->previous = sim->accepted;
+  sim->accepted = end;
+  sim->steps++;
 }
 
 static vin_status step_failed(vin_sim *sim, double h, int64_t pieces, vin_status status) {
@@ -65,19 +74,18 @@ static vin_status whole_step(vin_sim *sim, double h, double end_time) {
   vin_state *end = NULL;
   vin_status status = VIN_STEP_FAILED;
   int64_t pieces = 1;
+  vini_integrator_mark(sim->integrator, sim->accepted == sim->last_end);
+  sim->rewound = false;
   for (int k = 0; k <= sim->options.max_halvings; k++) {
     if (k > 0 && !(t + h / (double)(2 * pieces) > t)) break; /* lost in the rounding of t */
     pieces = (int64_t)1 << k;
-    status = try_step(sim, h, pieces, &end);
+    sim->rewound = k > 0 && vini_integrator_rewind(sim->integrator);
+    status = vini_sim_try(sim, h, pieces, &end);
     /* < 0: the caller must act, shorter steps cannot help */
     if (status <= VIN_OK || status == VIN_INTERRUPTED) break;
   }
   if (status != VIN_OK) return step_failed(sim, h, pieces, status);
-
-  end->t = end_time;
-  *(end == sim->spare[0] ? &sim->spare[0] : &sim->spare[1]) = sim->accepted;
-  sim->accepted = end;
-  sim->steps++;
+  vini_sim_accept(sim, end, end_time);
   return VIN_OK;
 }
 
@@ -165,9 +173,16 @@ static double time_slack(const vin_sim *sim, double t) {
                   4 * DBL_EPSILON * vini_max(size, VINI_SIM_TINY_TIME));
 }
 
+static vin_status controlled_step(vin_sim *sim, double t) {
+  VINI_TRY(vini_sim_controlled_step(sim, t));
+  rebase(sim);
+  return observe(sim);
+}
+
 vin_status vin_sim_step(vin_sim *sim) {
   VINI_TRY(vini_sim_writable(sim));
   sim->run_text = false;
+  if (sim->control.on) return controlled_step(sim, HUGE_VAL);
   double end_time = grid_time(sim, sim->count + 1);
   VINI_TRY(vini_sim_check_step(&sim->object, sim->accepted->t, sim->options.step));
   VINI_TRY(whole_step(sim, sim->options.step, end_time));
@@ -177,6 +192,7 @@ vin_status vin_sim_step(vin_sim *sim) {
 
 /* The next step on the way to t: a whole one, or the shorter last one. */
 static vin_status step_towards(vin_sim *sim, double t) {
+  if (sim->control.on) return controlled_step(sim, t);
   double slack = time_slack(sim, t);
   double end_time = grid_time(sim, sim->count + 1);
   if (t - end_time >= -slack) {
@@ -200,8 +216,9 @@ static vin_status check_target(vin_sim *sim, double t) {
                      "cannot run to t = %s s: it is in the past, the present is t = %s s",
                      VINI_SIM_NUMBER(t), VINI_SIM_NUMBER(now));
   /* refuse at once what would fail after ages */
-  return t - now > sim->options.step ? vini_sim_check_step(&sim->object, t, sim->options.step)
-                                     : VIN_OK;
+  return !sim->control.on && t - now > sim->options.step
+             ? vini_sim_check_step(&sim->object, t, sim->options.step)
+             : VIN_OK;
 }
 
 vin_status vin_sim_run(vin_sim *sim, double t) {
@@ -218,6 +235,27 @@ vin_status vin_sim_run(vin_sim *sim, double t) {
     VINI_TRY(call_progress(sim, done));
   }
   sim->accepted->t = t; /* when the run was nothing but rounding */
+  return VIN_OK;
+}
+
+/* ---- within the last step ------------------------------------------------------------------ */
+
+vin_status vin_sim_interpolate(vin_sim *sim, double t, double *p, double *v) {
+  VINI_TRY(vini_ready(sim ? &sim->object : NULL));
+  const vin_state *from = sim->previous, *to = sim->accepted;
+  if (!p || !v) return vini_fail(&sim->object, VIN_ERR_BAD_INPUT, "%s is NULL", p ? "v" : "p");
+  if (!from)
+    return vini_fail(&sim->object, VIN_ERR_BAD_STATE, "there is no step to interpolate at t = %s s",
+                     VINI_SIM_NUMBER(to->t));
+  if (!(t >= from->t && t <= to->t))
+    return vini_fail(&sim->object, VIN_ERR_BAD_INPUT,
+                     "t = %s s is outside the last step, %s to %s s", VINI_SIM_NUMBER(t),
+                     VINI_SIM_NUMBER(from->t), VINI_SIM_NUMBER(to->t));
+  double h = to->t - from->t, theta = (t - from->t) / h;
+  const vini_dense *dense = sim->integrator->dense;
+  if (sim->single && dense && dense->valid && sim->last_end == to)
+    return vin_integrator_interpolate(sim->integrator, theta, p, v);
+  vini_interpolate_cubic(sim->n, theta, h, from, to, p, v);
   return VIN_OK;
 }
 
@@ -249,7 +287,7 @@ vin_status vin_sim_set_state(vin_sim *sim, double t, const double *p, const doub
 vin_status vin_sim_set_step(vin_sim *sim, double step) {
   VINI_TRY(vini_sim_writable(sim));
   VINI_TRY(vini_sim_check_step(&sim->object, sim->accepted->t, step));
-  sim->options.step = step;
+  sim->options.step = sim->control.h = step;
   rebase(sim);
   return VIN_OK;
 }

@@ -28,6 +28,13 @@ typedef struct vini_observer {
   const vini_object *source;
 } vini_observer;
 
+/* Step control (control.c). */
+typedef struct vini_control {
+  bool on;
+  double h;     /* next trial step, s */
+  double error; /* of the last step that was accepted at full length */
+} vini_control;
+
 struct vin_sim {
   vini_object object;
   vin_system *system;
@@ -43,6 +50,10 @@ struct vin_sim {
   vin_state *accepted;
   vin_state *spare[2];
   const vin_state *last_end; /* buffer with the integrator's last successful result, or NULL */
+  const vin_state *previous; /* the state before the last whole step, while its buffer holds it */
+  bool single;               /* that step was one piece: the integrator can interpolate it */
+  bool rewound;              /* the integrator is as it was when it returned `accepted` */
+  vini_control control;
 
   /* accepted->t = base + count * options.step: rounding of the time does not accumulate. */
   double base;
@@ -63,6 +74,15 @@ struct vin_sim {
 
 /* Ready, and not called from inside an observer. */
 vin_status vini_sim_writable(vin_sim *sim);
+/* `pieces` equal steps from the accepted state over h; *end is the spare buffer that holds the result.
+ * On failure the reason is in the sim's text, and the accepted state untouched. */
+vin_status vini_sim_try(vin_sim *sim, double h, int64_t pieces, vin_state **end);
+/* The result of vini_sim_try() becomes the accepted state. */
+void vini_sim_accept(vin_sim *sim, vin_state *end, double end_time);
+/* One accepted step of the controller's length, at most to t_end (or infinity). */
+vin_status vini_sim_controlled_step(vin_sim *sim, double t_end);
+/* A report of any state; `fits`: the integrator's factorisation is of this state. */
+vin_report vini_sim_report_at(vin_sim *sim, const vin_state *state, bool fits);
 /* Checks a step length at time t: finite, > 0, not lost in t. */
 vin_status vini_sim_check_step(vini_object *object, double t, double step);
 /* Refuses NaN and infinity in x (n), naming the position: "start velocity of x of node 7 is nan".

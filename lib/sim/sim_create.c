@@ -44,7 +44,7 @@ static vin_status check_tolerance(vini_object *object, const char *name, double 
 static vin_status check_options(vin_sim *sim) {
   vini_object *object = &sim->object;
   const vin_options *o = &sim->options;
-  if ((int)o->method < VIN_METHOD_RATTLE || o->method > VIN_METHOD_RK4)
+  if ((unsigned)o->method >= (unsigned)vini_method_count)
     return vini_fail(object, VIN_ERR_BAD_INPUT, "method %d is unknown", (int)o->method);
   if ((int)o->projection < VIN_PROJECTION_NONE || o->projection > VIN_PROJECTION_BOTH)
     return vini_fail(object, VIN_ERR_BAD_INPUT, "projection %d is unknown", (int)o->projection);
@@ -70,34 +70,65 @@ static vin_status allocate_state(const vin_sim *sim, vin_state *state) {
   return state->p && state->v && state->lambda ? VIN_OK : VIN_ERR_NO_MEMORY;
 }
 
-static vin_status allocate(vin_sim *sim) {
+static vin_status no_memory(vin_sim *sim) {
+  return vini_fail(&sim->object, VIN_ERR_NO_MEMORY,
+                   "no memory for the states of %d positions and %d constraints", (int)sim->n,
+                   (int)sim->m);
+}
+
+static vin_status allocate_start(vin_sim *sim) {
+  sim->accepted = &sim->buffers[0];
+  return allocate_state(sim, sim->accepted) == VIN_OK ? VIN_OK : no_memory(sim);
+}
+
+static vin_status allocate_spares(vin_sim *sim) {
   const vin_context *context = &sim->object.context;
   vin_status status = VIN_OK;
-  for (int k = 0; k < 3 && status == VIN_OK; k++) status = allocate_state(sim, &sim->buffers[k]);
+  for (int k = 1; k < 3 && status == VIN_OK; k++) status = allocate_state(sim, &sim->buffers[k]);
   sim->vdot = vini_alloc(context, (size_t)sim->n, sizeof *sim->vdot);
   sim->lambda = vini_alloc(context, (size_t)sim->m, sizeof *sim->lambda);
-  if (status != VIN_OK || !sim->vdot || !sim->lambda)
-    return vini_fail(&sim->object, VIN_ERR_NO_MEMORY,
-                     "no memory for the states of %d positions and %d constraints", (int)sim->n,
-                     (int)sim->m);
-  sim->accepted = &sim->buffers[0];
+  if (status != VIN_OK || !sim->vdot || !sim->lambda) return no_memory(sim);
   sim->spare[0] = &sim->buffers[1];
   sim->spare[1] = &sim->buffers[2];
   return VIN_OK;
 }
 
-/* Everything but the start values. Takes over one reference to the system. */
-static vin_status prepare(vin_sim *sim, vin_system *system) {
+/* Memory for the start. Takes over one reference to the system. */
+static vin_status take_system(vin_sim *sim, vin_system *system) {
   sim->system = system;
   sim->n = vin_system_positions(system);
   sim->m = vin_system_constraints(system);
+  return allocate_start(sim);
+}
+
+/* The system whose constraints fit the start, in place of the one given. */
+static vin_status shift_constraints(vin_sim *sim) {
+  vin_system *shifted = NULL;
+  const vin_state *state = sim->accepted;
+  vin_status status = vin_system_shifted(&shifted, &sim->object.context, sim->system,
+                                         sim->options.start_time, state->p, state->v);
+  if (status != VIN_OK) {
+    vini_fail(&sim->object, status, "the constraints cannot be shifted: %s",
+              vin_system_error(shifted));
+    vin_system_destroy(shifted);
+    return status;
+  }
+  vin_system_destroy(sim->system);
+  sim->system = shifted;
+  return VIN_OK;
+}
+
+static vin_status make_integrator(vin_sim *sim) {
   vin_status status =
-      vin_integrator_create(&sim->integrator, &sim->object.context, system, &sim->options);
-  sim->options.projector.weights = NULL; /* was borrowed; the integrator has its own copy */
+      vin_integrator_create(&sim->integrator, &sim->object.context, sim->system, &sim->options);
+  /* were borrowed; the integrator has its own copies */
+  sim->options.projector.weights = sim->options.projector.velocity_weights = NULL;
   if (status != VIN_OK)
     return vini_fail(&sim->object, status, "%s", vin_integrator_error(sim->integrator));
   sim->projector = vin_integrator_projector(sim->integrator);
-  return allocate(sim); /* not before: the analysis needs much memory for a while */
+  sim->control = (vini_control){
+      .on = vini_integrator_controlled(sim->integrator), .h = sim->options.step, .error = 1};
+  return allocate_spares(sim); /* not before: the analysis needs much memory for a while */
 }
 
 void vini_sim_restart(vin_sim *sim, double t, bool lambda_known) {
@@ -105,7 +136,8 @@ void vini_sim_restart(vin_sim *sim, double t, bool lambda_known) {
   state->t = t;
   sim->base = t;
   sim->count = 0;
-  sim->last_end = NULL;
+  sim->last_end = sim->previous = NULL;
+  sim->control.error = 1;
   /* Multipliers of a state that no step led to are those of the acceleration level; where there are
    * none (a singular configuration) zero is the neutral choice. */
   if (!lambda_known && vini_sim_accelerations(sim, sim->vdot, state->lambda, NULL) != VIN_OK)
@@ -123,6 +155,8 @@ static vin_status begin(vin_sim *sim) {
   VINI_TRY(vini_sim_check_values(&sim->object, sim->system, "start position", state->p));
   VINI_TRY(vini_sim_check_values(&sim->object, sim->system, "start velocity of", state->v));
   sim->start_report.most_moved = sim->start_report.worst = -1;
+  if (!sim->options.fix_start && sim->options.shift_constraints) VINI_TRY(shift_constraints(sim));
+  VINI_TRY(make_integrator(sim));
   if (sim->options.fix_start) {
     vin_status status = vin_initial_values(sim->projector, t, state->p, state->v, sim->vdot,
                                            state->lambda, &sim->start_report);
@@ -157,7 +191,7 @@ static vin_status from_model(vin_sim *sim, vin_model *model) {
     vin_system_destroy(system); /* a failed create hands back a handle too */
     return status;
   }
-  VINI_TRY(prepare(sim, system));
+  VINI_TRY(take_system(sim, system));
   status = vin_model_start(model, sim->accepted->p, sim->accepted->v);
   if (status != VIN_OK) return vini_fail(&sim->object, status, "%s", vin_model_error(model));
   return begin(sim);
@@ -181,7 +215,7 @@ static vin_status from_system(vin_sim *sim, vin_system *system, const double *p,
   if (vini_ready(&system->object) != VIN_OK)
     return vini_fail(&sim->object, VIN_ERR_BAD_STATE, "the system was not created: %s",
                      vin_system_error(system));
-  VINI_TRY(prepare(sim, vin_system_retain(system)));
+  VINI_TRY(take_system(sim, vin_system_retain(system)));
   memcpy(sim->accepted->p, p, (size_t)sim->n * sizeof *p);
   memcpy(sim->accepted->v, v, (size_t)sim->n * sizeof *v);
   return begin(sim);

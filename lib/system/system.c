@@ -51,10 +51,10 @@ static vin_status check_callbacks(vin_system *system, const vin_system_desc *des
     return vini_fail(object, VIN_ERR_BAD_INPUT,
                      "the curvature callback is missing: a system with constraint_rate needs it");
   }
-  if ((desc->force_p == NULL) != (desc->force_p_pattern.count == 0) ||
-      (desc->force_v == NULL) != (desc->force_v_pattern.count == 0)) {
+  if ((desc->force_p != NULL && desc->force_p_pattern.count == 0) ||
+      (desc->force_v != NULL && desc->force_v_pattern.count == 0)) {
     return vini_fail(object, VIN_ERR_BAD_INPUT,
-                     "force_p and force_v need both a callback and a pattern");
+                     "the force_p or force_v callback is given without its pattern");
   }
   return VIN_OK;
 }
@@ -118,7 +118,7 @@ static void free_content(vin_system *system) {
   memset(&system->desc, 0, sizeof system->desc);
 }
 
-static vin_status build(vin_system *system, const vin_system_desc *desc) {
+vin_status vini_system_build(vin_system *system, const vin_system_desc *desc) {
   VINI_TRY(check_desc(system, desc));
   system->n = desc->positions;
   system->m = desc->constraints;
@@ -136,7 +136,7 @@ vin_status vin_system_create(vin_system **system, const vin_context *context,
   if (status == VIN_OK) {
     vin_system *s = *system;
     atomic_init(&s->references, 1);
-    status = readable ? build(s, &own)
+    status = readable ? vini_system_build(s, &own)
                       : vini_fail(&s->object, VIN_ERR_BAD_INPUT,
                                   "the description is NULL or its struct_size is wrong: start from "
                                   "vin_system_desc_default()");

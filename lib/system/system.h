@@ -15,6 +15,10 @@ struct vin_system {
   vin_int n, m;
 };
 
+/* Checks a description and copies it into a system that vini_object_begin made; its user is released
+ * with the system only. */
+vin_status vini_system_build(vin_system *system, const vin_system_desc *desc);
+
 /* Each evaluates one callback and checks its return value and output (VIN_RETRY,
  * VIN_ERR_CALLBACK). */
 vin_status vini_eval_mass(const vin_system *system, vini_object *object, double t, const double *p,

@@ -5,16 +5,16 @@ set -eu
 cd "${1:-$(dirname "$0")/../..}"
 find lib include -name '*.[ch]' | sort | xargs -r awk '
   BEGIN {
-    n = split("base sparse linsys kkt system dae project integrate model sim", list, " ")
+    n = split("base sparse linsys kkt system dae project integrate model sim study", list, " ")
     for (i = 1; i <= n; i++) rank[list[i]] = i
     rank["vincula"] = n + 1 # the umbrella header: for users only
     split("umfpack.h cholmod.h SuiteSparseQR_C.h amd.h metis.h SuiteSparse_config.h klu.h ldl.h", names, " ")
     for (i in names) backend[names[i]] = 1
   }
   FNR == 1 {
-    split(FILENAME, part, "/") # lib/<layer>/<file> or include/vincula/<layer>.h
+    split(FILENAME, part, "/") # lib/<layer>/<file> or include/vincula/<layer>[_<part>].h
     layer = part[1] == "lib" ? part[2] : part[3]
-    sub(/\.h$/, "", layer)
+    sub(/(_[a-z]+)?\.h$/, "", layer)
     if (!(layer in rank)) complain("layer \"" layer "\" is not in the list")
   }
   /^[ \t]*#[ \t]*include[ \t]*["<]/ {
@@ -30,7 +30,7 @@ find lib include -name '*.[ch]' | sort | xargs -r awk '
     if (index($0, "\"") == 0 && target !~ /^vincula\//) next # a system header
     if (target !~ /^[^\/]+\/[^\/]+$/) { complain("write \"<layer>/" target "\""); next }
     other = target
-    if (target ~ /^vincula\//) { sub(/^vincula\//, "", other); sub(/\.h$/, "", other) }
+    if (target ~ /^vincula\//) { sub(/^vincula\//, "", other); sub(/(_[a-z]+)?\.h$/, "", other) }
     else {
       sub(/\/.*/, "", other)
       if (part[1] == "include") complain("a public header includes private " target)

@@ -1,0 +1,91 @@
+/* dae - the start of an integration: is it consistent, how long is the first step? */
+#include "dae/dae_integrator.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Length of the trial steps in time scales; the second is this much shorter. */
+static const double trial_step = 1e-7, shorter = 0.1;
+/* Corrections within this many tolerances are left to the first step. */
+static const double allowed = 10;
+/* First step: it moves y by this part of its size. */
+static const double first_move = 0.01;
+/* Either is at least so many roundings of t. */
+static const double least_roundings = 16;
+
+/* x := (B/h - J)^-1 f(t + h, y), the first Newton correction of an implicit Euler step: theory (R13) */
+static vin_status trial(vin_dae_integrator *self, double h, double *x) {
+  VINI_TRY(vini_iteration_real(self, h, 1));
+  VINI_TRY(vini_dae_integrator_f(self, h, self->y, x));
+  return vini_iteration_solve_real(self, x);
+}
+
+/* The part of a correction that does not vanish with the step is the distance from the solutions;
+ * the other is h y'. Noise (growing as h falls) is neither. */
+static bool stays(double before, double after) {
+  return fabs(after) > 0.5 * fabs(before) && fabs(after) < 2 * fabs(before);
+}
+
+static vin_status judge(vin_dae_integrator *self, const double *before, const double *after) {
+  vin_int worst = -1;
+  double largest = allowed;
+  for (vin_int i = 0; i < self->n; i++) {
+    bool judged = self->index[i] == 1 || self->index[i] < self->dae->index;
+    double size = fabs(after[i]) * self->weight[i];
+    if (!judged || !(size > largest) || !stays(before[i], after[i])) continue;
+    largest = size;
+    worst = i;
+  }
+  if (worst < 0) return VIN_OK;
+  char name[96];
+  vin_dae_unknown_name(self->dae, worst, name, sizeof name);
+  return vini_fail(
+      &self->object, VIN_ERR_BAD_INPUT,
+      "start at t = %.15g: the values do not satisfy the equations without derivatives "
+      "or the constraints hidden in them: %s is %g and would have to change by %.2e "
+      "(%.1e tolerances); make the start consistent, or set check_start = 0",
+      self->t, name, self->y[worst], after[worst], largest);
+}
+
+/* estimate := y' as far as it is known, 0 elsewhere. */
+static void rates(vin_dae_integrator *self, double h, const double *before, const double *after) {
+  for (vin_int i = 0; i < self->n; i++) {
+    bool known =
+        self->index[i] == 1 && !stays(before[i], after[i]) && fabs(after[i]) <= 2 * fabs(before[i]);
+    self->estimate[i] = known ? after[i] / h : 0;
+  }
+}
+
+static double first_step(vin_dae_integrator *self) {
+  if (self->options.fixed_step > 0) return self->options.fixed_step;
+  if (self->options.initial_step > 0) return self->options.initial_step;
+  double scale = self->options.time_scale, size = 0, rate = 0;
+  for (vin_int i = 0; i < self->n; i++) {
+    if (self->index[i] > 1) continue;
+    size += pow(self->y[i] * self->weight[i], 2);
+    rate += pow(self->estimate[i] * self->weight[i], 2);
+  }
+  double h = size > 0 && rate > 0 ? first_move * sqrt(size / rate) : scale;
+  h = vini_min(h, 1e-3 * scale); /* y' may vanish at the start by chance */
+  h = vini_max(h, least_roundings * DBL_EPSILON * fabs(self->t));
+  return self->options.max_step > 0 ? vini_min(h, self->options.max_step) : h;
+}
+
+vin_status vini_dae_integrator_trial(vin_dae_integrator *self) {
+  double h = trial_step * self->options.time_scale;
+  h = vini_max(h, least_roundings * DBL_EPSILON * fabs(self->t));
+  double *before = self->y_new, *after = self->rhs;
+  VINI_TRY(vini_iteration_jacobian(self));
+  vin_status status = trial(self, h, before);
+  if (status == VIN_OK) status = trial(self, shorter * h, after);
+  if (status < 0) return status;
+  if (status > 0) { /* the steps themselves will find out; they may be luckier with their lengths */
+    memset(self->estimate, 0, (size_t)self->n * sizeof *self->estimate);
+  } else {
+    rates(self, shorter * h, before, after);
+    if (self->options.check_start) VINI_TRY(judge(self, before, after));
+  }
+  self->h_next = first_step(self);
+  return VIN_OK;
+}

@@ -1,0 +1,136 @@
+/* Creation of the implicit methods, and their starts. */
+#include "integrate/implicit.h"
+
+#include <math.h>
+#include <string.h>
+
+static vin_status check_options(vin_integrator *self) {
+  const vin_options *o = &self->options;
+  vini_object *object = &self->object;
+  if (!(o->newton_tolerance > 0 && o->newton_tolerance < 1)) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "newton_tolerance is %g, must be in 0..1",
+                     o->newton_tolerance);
+  }
+  if (o->max_newton < 1 || o->max_newton > 1000) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "max_newton is %d, must be in 1..1000",
+                     o->max_newton);
+  }
+  if (!(o->spectral_radius >= 0 && o->spectral_radius <= 1)) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "spectral_radius is %g, must be in 0..1",
+                     o->spectral_radius);
+  }
+  if (o->baumgarte.order > 2) {
+    return vini_fail(object, VIN_ERR_UNSUPPORTED,
+                     "%s takes Baumgarte's stabilisation of first and second order only",
+                     self->method->name);
+  }
+  return VIN_OK;
+}
+
+static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
+  const vin_context *context = &self->object.context;
+  size_t n = (size_t)self->n, m = (size_t)self->m;
+  vin_method method = self->options.method;
+  size_t past = method == VIN_METHOD_BDF2 ? n : 0,
+         algorithmic = method == VIN_METHOD_GENERALIZED_ALPHA ? n : 0,
+         combined = stages > 1 ? stages * (n + m) : 0;
+  struct {
+    double **vector;
+    size_t size;
+  } wanted[] = {{&data->lambda, m},
+                {&data->p, n},
+                {&data->v, n},
+                {&data->p_base, n},
+                {&data->v_base, n},
+                {&data->x, stages * (n + m)},
+                {&data->y, combined},
+                {&data->a, stages * n},
+                {&data->l, stages * m},
+                {&data->guess_a, stages * n},
+                {&data->guess_l, stages * m},
+                {&data->past_p, past},
+                {&data->past_v, past},
+                {&data->algorithmic, algorithmic}};
+  enum { COUNT = sizeof wanted / sizeof *wanted };
+  size_t total = 0;
+  for (int k = 0; k < COUNT; k++) total += wanted[k].size;
+  data->memory = vini_alloc(context, total, sizeof(double));
+  data->dropped = vini_alloc(context, m, sizeof *data->dropped);
+  double *next = data->memory;
+  for (int k = 0; k < COUNT && next != NULL; k++) {
+    *wanted[k].vector = next;
+    next += wanted[k].size;
+  }
+  return data->memory != NULL && data->dropped != NULL;
+}
+
+vin_status vini_implicit_begin(vin_integrator *self, int stages) {
+  VINI_TRY(check_options(self));
+  vini_implicit *data = vini_alloc(&self->object.context, 1, sizeof *data);
+  self->data = data;
+  if (data == NULL || !allocate(self, data, (size_t)stages)) {
+    return vini_fail(&self->object, VIN_ERR_NO_MEMORY,
+                     "no memory for %s on %d positions and %d constraints", self->method->name,
+                     (int)self->n, (int)self->m);
+  }
+  /* texts of the steps are the projector's: vini_step_failure() takes them from there */
+  vini_object *object = &self->projector->object;
+  vin_status status = vini_tangent_create(&data->tangent, object, self->system, &self->stats);
+  return status == VIN_OK ? VIN_OK : vini_fail(&self->object, status, "%s", object->text);
+}
+
+void vini_implicit_destroy(vin_integrator *self) {
+  vini_implicit *data = self->data;
+  const vin_context *context = &self->object.context;
+  if (data == NULL) return;
+  vini_augmented_destroy(&data->matrix, context);
+  vini_augmented_destroy(&data->pair, context);
+  vini_tangent_destroy(&data->tangent, context);
+  vini_free(context, data->dropped);
+  vini_free(context, data->memory);
+  vini_free(context, data);
+}
+
+/* Rows that the projector's factorisation dropped. */
+static bool take_dropped(vin_integrator *self) {
+  vini_implicit *data = self->data;
+  const vin_int *rows = NULL;
+  vin_int count = vin_kkt_dropped(self->projector->kkt, &rows), same = 0, before = 0;
+  for (vin_int i = 0; i < self->m; i++) before += data->dropped[i];
+  for (vin_int k = 0; k < count; k++) same += data->dropped[rows[k]];
+  if (same == count && before == count) return false;
+  memset(data->dropped, 0, (size_t)self->m);
+  for (vin_int k = 0; k < count; k++) data->dropped[rows[k]] = 1;
+  data->matrix.factored = data->pair.factored = false;
+  return true;
+}
+
+vin_status vini_implicit_find_dropped(vin_integrator *self, double t, const double *p,
+                                      const double *v, bool *changed) {
+  *changed = false;
+  VINI_TRY(vini_projector_factor(self->projector, t, p, v));
+  *changed = take_dropped(self);
+  return VIN_OK;
+}
+
+vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double *p,
+                                    const double *v, bool factored) {
+  vini_implicit *data = self->data;
+  VINI_TRY(vini_projector_acceleration(self->projector, t, p, v, factored, self->vdot, data->lambda,
+                                       NULL));
+  take_dropped(self);
+  return VIN_OK;
+}
+
+double vini_stabilised(const vin_integrator *self, double gamma, double beta) {
+  const vin_baumgarte *b = &self->options.baumgarte;
+  if (b->order == 1) return gamma / b->tau;
+  return b->order == 2 ? b->omega * (2 * b->zeta * gamma + b->omega * beta) : 0;
+}
+
+vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from) {
+  vini_implicit *data = self->data;
+  data->matrix.factored = data->pair.factored = false;
+  data->past_h = 0;
+  return vini_implicit_accelerate(self, from->t, from->p, from->v, false);
+}

@@ -1,0 +1,146 @@
+/* The projector's saddle points [W J'; J -c]: metrics by level, fixed coordinates. */
+#include "project/project.h"
+
+#include "kkt/kkt.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I; z: two
+ * right-hand sides to be solved on the way, or NULL. */
+static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind,
+                         double *z, bool *solved) {
+  const double *c = NULL;
+  bool first = self->factor_stamp == 0;
+  self->factor_stamp++;
+  self->factored = VINI_FACTORED_NOTHING;
+  if (first || self->compliant || damping > 0) {
+    for (vin_int i = 0; i < self->m; i++) self->compliance[i] = damping;
+    c = self->compliance;
+    self->compliant = damping > 0;
+  }
+  const double *j =
+      kind == VINI_FACTORED_MASS ? self->jacobian_values : vini_projector_free_jacobian(self);
+  vin_status status = c != NULL   ? vini_kkt_factor_finite(self->kkt, h, j, c)
+                      : z == NULL ? vini_kkt_update_finite(self->kkt, h, j, NULL)
+                                  : vini_kkt_update_solve(self->kkt, h, j, NULL, 2, z, solved);
+  if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+  self->factored = kind;
+  return VIN_OK;
+}
+
+/* [M J'; J -damping] with the present values. */
+static vin_status factor_mass(vin_projector *self, double damping, double *z, bool *solved) {
+  const double *h = self->mass_in_kkt ? NULL : self->mass_values;
+  self->mass_in_kkt = true;
+  const vini_factored kind = damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS;
+  return factor(self, h, damping, kind, z, solved);
+}
+
+/* H of a level without its couplings to fixed coordinates. */
+static const double *masked_metric(vin_projector *self, const double *h) {
+  vin_triplets mass = self->mass;
+  for (vin_int k = 0; k < self->mass_count; k++) self->free_metric[k] = h[k];
+  for (vin_int k = 0; k < mass.count; k++) {
+    if (self->fixed[mass.row[k]] || self->fixed[mass.col[k]]) self->free_metric[k] = 0;
+  }
+  for (vin_int i = 0; i < self->n; i++) {
+    if (self->fixed[i]) self->free_metric[self->diagonal[i]] = 1;
+  }
+  return self->free_metric;
+}
+
+vin_status vini_projector_factor_metric(vin_projector *self, vini_level level, double damping) {
+  const double *values = self->metric_values[level];
+  if (values == NULL && self->fixed == NULL) return factor_mass(self, damping, NULL, NULL);
+  bool own = level == VINI_LEVEL_VELOCITY && !self->one_metric;
+  self->mass_in_kkt = false;
+  if (values == NULL) values = self->mass_values;
+  if (self->fixed != NULL) {
+    vin_status status =
+        factor(self, masked_metric(self, values), damping, VINI_FACTORED_METRIC, NULL, NULL);
+    self->factored = VINI_FACTORED_NOTHING; /* of no use to others */
+    return status;
+  }
+  return factor(self, values, damping, own ? VINI_FACTORED_VELOCITY : VINI_FACTORED_METRIC, NULL,
+                NULL);
+}
+
+void vini_projector_weigh(const vin_projector *self, vini_level level, const double *x, double *y) {
+  const double *values = self->metric_values[level];
+  memset(y, 0, (size_t)self->n * sizeof *y);
+  if (values == NULL) {
+    vini_projector_add_mass(self, 1, x, y);
+  } else {
+    for (vin_int i = 0; i < self->n; i++) y[i] = values[self->diagonal[i]] * x[i];
+  }
+  for (vin_int i = 0; self->fixed != NULL && i < self->n; i++) {
+    if (self->fixed[i]) y[i] = 0;
+  }
+}
+
+void vini_projector_unfix(vin_projector *self) {
+  self->fixed = NULL;
+  self->factored = VINI_FACTORED_NOTHING;
+}
+
+vin_status vini_projector_fix(vin_projector *self, const unsigned char *fixed) {
+  const vin_context *context = &self->object.context;
+  vini_projector_unfix(self);
+  if (self->free_jacobian == NULL) {
+    self->free_jacobian = vini_alloc(context, (size_t)self->jacobian.count, sizeof(double));
+  }
+  if (self->free_metric == NULL) {
+    self->free_metric = vini_alloc(context, (size_t)self->mass_count, sizeof(double));
+  }
+  if (self->free_jacobian == NULL || self->free_metric == NULL) {
+    return vini_fail(&self->object, VIN_ERR_NO_MEMORY, "no memory to fix %d coordinates",
+                     (int)self->n);
+  }
+  self->fixed = fixed;
+  return VIN_OK;
+}
+
+const double *vini_projector_free_jacobian(const vin_projector *self) {
+  if (self->fixed == NULL) return self->jacobian_values;
+  for (vin_int k = 0; k < self->jacobian.count; k++) {
+    self->free_jacobian[k] = self->fixed[self->jacobian.col[k]] ? 0 : self->jacobian_values[k];
+  }
+  return self->free_jacobian;
+}
+
+vin_int vini_projector_without_freedom(const vin_projector *self, const double *residual,
+                                       const double *limit, double tolerance) {
+  if (self->fixed == NULL) return -1;
+  double *entry = self->vm[6];
+  memset(entry, 0, (size_t)self->m * sizeof *entry);
+  for (vin_int k = 0; k < self->jacobian.count; k++) {
+    vin_int c = self->jacobian.row[k];
+    entry[c] = vini_max(entry[c], fabs(self->free_jacobian[k]));
+  }
+  for (vin_int c = 0; c < self->m; c++) {
+    if (entry[c] == 0 && fabs(residual[c]) > vini_max(limit[c], tolerance)) return c;
+  }
+  return -1;
+}
+
+vin_status vini_projector_factor(vin_projector *self, double t, const double *p, const double *v) {
+  VINI_TRY(vini_projector_mass(self, t, p, v));
+  VINI_TRY(vini_projector_jacobian(self, t, p));
+  return factor_mass(self, 0, NULL, NULL);
+}
+
+vin_status vini_projector_factor_solve(vin_projector *self, double t, const double *p,
+                                       const double *v, vin_status (*fill)(void *user), void *user,
+                                       double *z) {
+  bool solved = false;
+  VINI_TRY(vini_projector_mass(self, t, p, v));
+  VINI_TRY(vini_projector_jacobian(self, t, p));
+  VINI_TRY(fill(user));
+  VINI_TRY(factor_mass(self, 0, z, &solved));
+  if (solved) return VIN_OK;
+  VINI_TRY(fill(user));
+  vin_status status = vini_kkt_solve_plain(self->kkt, 2, z);
+  if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+  return status;
+}
