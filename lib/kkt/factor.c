@@ -26,9 +26,13 @@
 static vin_status factor_with(vin_kkt *kkt, vini_backend *backend) {
   double *first = kkt->first, *second = kkt->second;
   kkt->stats.numeric++;
-  kkt->first = NULL; /* whatever comes of it, they are spoiled now */
-  kkt->solved = first != NULL && backend->table->factor_solve != NULL;
-  if (!kkt->solved) return backend->table->factor(backend, kkt->k);
+  /* of what an earlier attempt has solved, another factorisation makes something spoiled */
+  if (kkt->right == VINI_RIGHT_SOLVED) kkt->right = VINI_RIGHT_SPOILED;
+  kkt->first = NULL; /* for the first attempt only */
+  if (first == NULL || backend->table->factor_solve == NULL) {
+    return backend->table->factor(backend, kkt->k);
+  }
+  kkt->right = VINI_RIGHT_SOLVED;
   return backend->table->factor_solve(backend, kkt->k, first, second);
 }
 

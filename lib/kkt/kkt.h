@@ -26,6 +26,9 @@ typedef struct vini_reuse {
   double *correction; /* 4 (n + m): corrections and right-hand sides of two columns; or NULL */
 } vini_reuse;
 
+/* What became of right-hand sides that were handed to a factorisation. */
+typedef enum vini_right { VINI_RIGHT_INTACT, VINI_RIGHT_SPOILED, VINI_RIGHT_SOLVED } vini_right;
+
 struct vin_kkt {
   vini_object object;
   vin_kkt_options options;
@@ -57,7 +60,7 @@ struct vin_kkt {
   /* right-hand sides (size n + m each, second may be NULL) that the next factorisation may solve on
    * the way; NULL: none */
   double *first, *second;
-  bool solved; /* ... and it has */
+  vini_right right; /* what became of them */
   vini_reuse reuse;
   vin_solver_stats stats;
   char description[640];
@@ -86,10 +89,10 @@ vin_status vini_kkt_set_values(vin_kkt *kkt, const double *h, const double *j, c
 void vini_kkt_set_costs(vin_kkt *kkt);
 vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
 /* The same followed by vini_kkt_solve_plain() with count (1 or 2) right-hand sides, in one pass where the
- * solver can do that. *solved = false: the values are in place as after vini_kkt_update_finite(), but z
- * is spoiled; fill it again and call vini_kkt_solve_plain(). */
+ * solver can do that. Unless *right is VINI_RIGHT_SOLVED, vini_kkt_solve_plain() is left to the caller,
+ * with z filled again where it is VINI_RIGHT_SPOILED. */
 vin_status vini_kkt_update_solve(vin_kkt *kkt, const double *h, const double *j, const double *c,
-                                 vin_int count, double *z, bool *solved);
+                                 vin_int count, double *z, vini_right *right);
 vin_status vini_kkt_solve_kept(vin_kkt *kkt, vin_int count, double *z);
 
 /* solve.c: z := K0^-1 z with the factorisation as it is; r := b - K z, s := |K| |z| + |b|. */

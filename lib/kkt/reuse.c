@@ -70,15 +70,14 @@ vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j
 }
 
 vin_status vini_kkt_update_solve(vin_kkt *kkt, const double *h, const double *j, const double *c,
-                                 vin_int count, double *z, bool *solved) {
-  kkt->solved = false;
+                                 vin_int count, double *z, vini_right *right) {
+  kkt->right = VINI_RIGHT_INTACT;
   kkt->first = z;
   kkt->second = count == 2 ? z + kkt->n + kkt->m : NULL;
   vin_status status = vini_kkt_update_finite(kkt, h, j, c);
   kkt->first = NULL;
-  /* solved by the last factorisation, which is the one that was accepted */
-  *solved = status == VIN_OK && kkt->solved && kkt->reuse.age == 0;
-  if (*solved) kkt->stats.solves += count;
+  *right = kkt->right; /* solved: by the last factorisation, which is the one that was accepted */
+  if (status == VIN_OK && *right == VINI_RIGHT_SOLVED) kkt->stats.solves += count;
   return status;
 }
 

@@ -9,7 +9,7 @@
 /* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I; z: two
  * right-hand sides to be solved on the way, or NULL. */
 static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind,
-                         double *z, bool *solved) {
+                         double *z, vini_right *right) {
   const double *c = NULL;
   bool first = self->factor_stamp == 0;
   self->factor_stamp++;
@@ -23,18 +23,18 @@ static vin_status factor(vin_projector *self, const double *h, double damping, v
       kind == VINI_FACTORED_MASS ? self->jacobian_values : vini_projector_free_jacobian(self);
   vin_status status = c != NULL   ? vini_kkt_factor_finite(self->kkt, h, j, c)
                       : z == NULL ? vini_kkt_update_finite(self->kkt, h, j, NULL)
-                                  : vini_kkt_update_solve(self->kkt, h, j, NULL, 2, z, solved);
+                                  : vini_kkt_update_solve(self->kkt, h, j, NULL, 2, z, right);
   if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   self->factored = kind;
   return VIN_OK;
 }
 
 /* [M J'; J -damping] with the present values. */
-static vin_status factor_mass(vin_projector *self, double damping, double *z, bool *solved) {
+static vin_status factor_mass(vin_projector *self, double damping, double *z, vini_right *right) {
   const double *h = self->mass_in_kkt ? NULL : self->mass_values;
   self->mass_in_kkt = true;
   const vini_factored kind = damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS;
-  return factor(self, h, damping, kind, z, solved);
+  return factor(self, h, damping, kind, z, right);
 }
 
 /* H of a level without its couplings to fixed coordinates. */
@@ -133,13 +133,13 @@ vin_status vini_projector_factor(vin_projector *self, double t, const double *p,
 vin_status vini_projector_factor_solve(vin_projector *self, double t, const double *p,
                                        const double *v, vin_status (*fill)(void *user), void *user,
                                        double *z) {
-  bool solved = false;
+  vini_right right = VINI_RIGHT_INTACT;
   VINI_TRY(vini_projector_mass(self, t, p, v));
   VINI_TRY(vini_projector_jacobian(self, t, p));
   VINI_TRY(fill(user));
-  VINI_TRY(factor_mass(self, 0, z, &solved));
-  if (solved) return VIN_OK;
-  VINI_TRY(fill(user));
+  VINI_TRY(factor_mass(self, 0, z, &right));
+  if (right == VINI_RIGHT_SOLVED) return VIN_OK;
+  if (right == VINI_RIGHT_SPOILED) VINI_TRY(fill(user));
   vin_status status = vini_kkt_solve_plain(self->kkt, 2, z);
   if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   return status;
