@@ -1,5 +1,5 @@
-/* ldlt_runs - finds the runs of a chain in the list of fronts and cuts the elimination into blocks; see
- * ldlt_front.h. */
+/* ldlt_runs - finds the runs of a chain in the list of fronts and cuts the elimination into blocks; frees
+ * a plan. See ldlt_front.h. */
 #include "linsys/ldlt_front.h"
 
 #include <string.h>
@@ -183,4 +183,16 @@ bool vini_front_plan_compress(const vin_context *context, vini_front_plan *plan,
   vini_free(context, kept);
   vini_free(context, number);
   return complete && make_blocks(context, plan);
+}
+
+void vini_front_plan_clear(const vin_context *context, vini_front_plan *plan) {
+  vini_free(context, plan->front);
+  vini_free(context, plan->run);
+  vini_free(context, plan->block);
+  vini_free(context, plan->order);
+  vini_free(context, plan->row);
+  vini_free(context, plan->rel);
+  vini_free(context, plan->source);
+  vini_free(context, plan->place);
+  memset(plan, 0, sizeof *plan);
 }
