@@ -70,7 +70,7 @@ struct vin_integrator {
   double *wm[2]; /* m */
   /* rattle: multiplier-free increments, see rattle.c */
   double *z;         /* 2 (n + m): velocity stage and next position stage, solved together */
-  double *next;      /* n: increment of the next position stage, predicted */
+  double *next;      /* n: increment of the next position stage, predicted: the second half of z */
   double *s;         /* m: right-hand side of the position stage */
   double *floor;     /* m: rounding floors of Phi, renewed every FLOOR_STEPS steps */
   int floor_age;     /* steps since then; -1: not known */

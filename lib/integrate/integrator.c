@@ -100,29 +100,30 @@ static vin_status no_memory(vin_integrator *self) {
 static bool allocate(vin_integrator *self) {
   const vin_context *context = &self->object.context;
   size_t n = (size_t)self->n, m = (size_t)self->m;
-  bool rattle = (self->method->flags & VINI_METHOD_INCREMENTS) != 0, complete = true;
+  bool increments = (self->method->flags & VINI_METHOD_INCREMENTS) != 0, complete = true;
+  bool rattle = self->options.method == VIN_METHOD_RATTLE; /* needs no other vectors */
   struct {
     double **vector;
     size_t size;
   } wanted[] = {{&self->f, n},
                 {&self->vdot, n},
-                {&self->wn[0], n},
-                {&self->wn[1], n},
-                {&self->wn[2], rattle ? 1 : n},
-                {&self->wn[3], rattle ? 1 : n},
+                {&self->wn[0], rattle ? 1 : n},
+                {&self->wn[1], rattle ? 1 : n},
+                {&self->wn[2], increments ? 1 : n},
+                {&self->wn[3], increments ? 1 : n},
                 {&self->wm[0], m},
                 {&self->wm[1], m},
-                {&self->z, rattle ? 2 * (n + m) : 1},
-                {&self->next, rattle ? n : 1},
-                {&self->s, rattle ? m : 1},
-                {&self->floor, rattle ? m : 1},
-                {&self->s_past[0], rattle ? m : 1},
-                {&self->s_past[1], rattle ? m : 1},
-                {&self->s_past[2], rattle ? m : 1}};
+                {&self->z, increments ? 2 * (n + m) : 1},
+                {&self->s, increments ? m : 1},
+                {&self->floor, increments ? m : 1},
+                {&self->s_past[0], increments ? m : 1},
+                {&self->s_past[1], increments ? m : 1},
+                {&self->s_past[2], increments ? m : 1}};
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     *wanted[i].vector = vini_alloc(context, wanted[i].size, sizeof(double));
     complete = complete && *wanted[i].vector != NULL;
   }
+  if (increments && complete) self->next = self->z + n + m;
   return complete && vini_control_allocate(self);
 }
 
@@ -130,9 +131,9 @@ static void free_content(vin_integrator *self) {
   if (self->method != NULL && self->method->destroy != NULL) self->method->destroy(self);
   self->data = NULL;
   const vin_context *context = &self->object.context;
-  double *owned[] = {self->f,     self->vdot,      self->wn[0],     self->wn[1],     self->wn[2],
-                     self->wn[3], self->wm[0],     self->wm[1],     self->z,         self->next,
-                     self->s,     self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
+  double *owned[] = {self->f,         self->vdot,      self->wn[0],     self->wn[1], self->wn[2],
+                     self->wn[3],     self->wm[0],     self->wm[1],     self->z,     self->s,
+                     self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
   vini_control_free(self);
   vin_projector_destroy(self->projector);

@@ -160,43 +160,65 @@ static vin_status position_stage(vin_integrator *self, const vin_state *from, do
   }
 }
 
-/* Keeps the converged s and writes the prediction for the next step into self->s: the quadratic
- * through the last three, constant before that. */
-static void predict(vin_integrator *self) {
-  double *newest = self->s_past[2];
+/* Keeps the converged s and makes the prediction for the next step, in self->s and in the second
+ * right-hand side: the quadratic through the last three, constant before that. */
+static void predict(vin_integrator *self, double *right) {
+  double *oldest = self->s_past[2];
   self->s_past[2] = self->s_past[1];
   self->s_past[1] = self->s_past[0];
-  self->s_past[0] = newest;
-  size_t bytes = (size_t)self->m * sizeof(double);
-  memcpy(newest, self->s, bytes);
+  self->s_past[0] = self->s;
+  self->s = oldest;
   if (self->s_count < 3) self->s_count++;
-  if (self->s_count < 3) return;
+  const bool known = self->s_count == 3;
   const double *s0 = self->s_past[0], *s1 = self->s_past[1], *s2 = self->s_past[2];
-  for (vin_int c = 0; c < self->m; c++) self->s[c] = 3 * (s0[c] - s1[c]) + s2[c];
+  for (vin_int c = 0; c < self->m; c++) {
+    right[c] = self->s[c] = known ? 3 * (s0[c] - s1[c]) + s2[c] : s0[c];
+  }
 }
 
+/* The velocity stage at t1: to->p is p1, to->v is w. */
+typedef struct velocity {
+  vin_integrator *self;
+  vin_state *to;
+  double t1, h;
+  bool known; /* force and prediction are there */
+} velocity;
+
 /* h/2 f1 on top of both right-hand sides; below, -(J1 w + Phi_t) and the predicted s. */
-static vin_status load_both(vin_integrator *self, double t1, const double *p1, const double *w,
-                            double h) {
-  vin_int n = self->n, m = self->m;
-  double *first = self->z, *second = self->z + n + m, *rate = self->wm[0];
+static vin_status load_both(void *user) {
+  velocity *stage = user;
+  vin_integrator *self = stage->self;
+  const vin_int n = self->n, m = self->m;
+  const double *p1 = stage->to->p, *w = stage->to->v, t1 = stage->t1, h = stage->h;
+  double *first = self->z, *second = self->z + n + m;
+  if (!stage->known) VINI_TRY(eval_force(self, t1, p1, w, self->f));
   for (vin_int i = 0; i < n; i++) first[i] = second[i] = 0.5 * h * self->f[i];
-  VINI_TRY(vini_eval_constraint_rate(self->system, &self->projector->object, t1, p1, rate));
-  vini_projector_add_jacobian(self->projector, 1, w, rate);
-  for (vin_int c = 0; c < m; c++) {
-    first[n + c] = -rate[c];
-    second[n + c] = self->s[c];
+  VINI_TRY(vini_eval_constraint_rate(self->system, &self->projector->object, t1, p1, first + n));
+  if (self->system->desc.constraint_rate != NULL) {
+    for (vin_int c = 0; c < m; c++) first[n + c] = -first[n + c];
   }
+  vini_projector_add_jacobian(self->projector, -1, w, first + n);
+  if (!stage->known) {
+    predict(self, second + n);
+  } else if (m > 0) {
+    memcpy(second + n, self->s, (size_t)m * sizeof *second);
+  }
+  stage->known = true;
   return VIN_OK;
 }
 
 /* Is |J1 v1 + Phi_t| below velocity_tolerance in every row? It mostly is, and needs no scales then. */
 static vin_status hidden_is_small(vin_integrator *self, double t1, const double *p1,
                                   const double *v1, double *h, bool *small) {
+  const double tolerance = self->options.velocity_tolerance;
+  if (self->system->desc.constraint_rate == NULL && self->projector->rows_ascend) {
+    *small = vini_projector_rate_within(self->projector, v1, tolerance);
+    return VIN_OK;
+  }
   VINI_TRY(vini_eval_constraint_rate(self->system, &self->projector->object, t1, p1, h));
   vini_projector_add_jacobian(self->projector, 1, v1, h);
   vin_int inside = 0;
-  for (vin_int c = 0; c < self->m; c++) inside += fabs(h[c]) <= self->options.velocity_tolerance;
+  for (vin_int c = 0; c < self->m; c++) inside += fabs(h[c]) <= tolerance;
   *small = inside == self->m;
   return VIN_OK;
 }
@@ -281,18 +303,14 @@ static vin_status iterate_force(vin_integrator *self, double t1, double h, vin_s
 static vin_status velocity_stage(vin_integrator *self, const vin_state *from, double h,
                                  vin_state *to) {
   vin_int n = self->n, m = self->m;
-  double t1 = from->t + h, *w = self->wn[0];
+  double t1 = from->t + h, *w = to->v; /* v1 = w + d takes its place */
   bool velocity_free = (self->system->desc.flags & VIN_FORCE_VELOCITY_FREE) != 0;
   for (vin_int i = 0; i < n; i++) w[i] = from->v[i] + self->next[i];
-  VINI_TRY(vini_projector_factor(self->projector, t1, to->p, w));
-  VINI_TRY(eval_force(self, t1, to->p, w, self->f));
-  predict(self);
-  VINI_TRY(load_both(self, t1, to->p, w, h));
-  VINI_TRY(plain_solve(self, 2));
-  const double *d = self->z, *next = self->z + n + m;
-  for (vin_int i = 0; i < n; i++) to->v[i] = w[i] + d[i];
+  velocity stage = {.self = self, .to = to, .t1 = t1, .h = h};
+  VINI_TRY(vini_projector_factor_solve(self->projector, t1, to->p, w, load_both, &stage, self->z));
+  const double *d = self->z; /* behind it stands self->next */
+  for (vin_int i = 0; i < n; i++) to->v[i] += d[i];
   for (vin_int c = 0; c < m; c++) to->lambda[c] = 2 / h * d[n + c];
-  memcpy(self->next, next, (size_t)n * sizeof(double));
   if (!velocity_free) VINI_TRY(iterate_force(self, t1, h, to));
   return m > 0 ? verify_velocity(self, t1, to->p, to->v) : VIN_OK;
 }

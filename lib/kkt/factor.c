@@ -24,8 +24,16 @@
 #define LOST_PIVOT 1e-14
 
 static vin_status factor_with(vin_kkt *kkt, vini_backend *backend) {
+  double *first = kkt->first, *second = kkt->second;
   kkt->stats.numeric++;
-  return backend->table->factor(backend, kkt->k);
+  /* of what an earlier attempt has solved, another factorisation makes something spoiled */
+  if (kkt->right == VINI_RIGHT_SOLVED) kkt->right = VINI_RIGHT_SPOILED;
+  kkt->first = NULL; /* for the first attempt only */
+  if (first == NULL || backend->table->factor_solve == NULL) {
+    return backend->table->factor(backend, kkt->k);
+  }
+  kkt->right = VINI_RIGHT_SOLVED;
+  return backend->table->factor_solve(backend, kkt->k, first, second);
 }
 
 void vini_kkt_collect_dropped(vin_kkt *kkt) {

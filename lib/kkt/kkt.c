@@ -178,12 +178,12 @@ static vin_status build(vin_kkt *kkt, vin_triplets h, vin_triplets j) {
   VINI_TRY(check_options(kkt));
   VINI_TRY(check_patterns(kkt, h, j, &total));
   VINI_TRY(build_matrix(kkt, h, j, (vin_int)total));
-  VINI_TRY(allocate(kkt));
   VINI_TRY(vini_plan_create(&kkt->plan, &kkt->object, kkt->k, kkt->n, kkt->m,
                             kkt->options.coordinate_block, kkt->options.constraint_block));
   vin_solver solver =
       kkt->options.solver == VIN_SOLVER_AUTO ? VIN_SOLVER_LDLT : kkt->options.solver;
   VINI_TRY(vini_backend_create(&kkt->primary, &kkt->object, solver, kkt->k, kkt->plan.order));
+  VINI_TRY(allocate(kkt)); /* not before: the analysis needs much memory for a while */
   kkt->stats.symbolic++;
   if (solver == VIN_SOLVER_LDLT) {
     kkt->rank = kkt->primary;

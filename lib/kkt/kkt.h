@@ -26,6 +26,9 @@ typedef struct vini_reuse {
   double *correction; /* 4 (n + m): corrections and right-hand sides of two columns; or NULL */
 } vini_reuse;
 
+/* What became of right-hand sides that were handed to a factorisation. */
+typedef enum vini_right { VINI_RIGHT_INTACT, VINI_RIGHT_SPOILED, VINI_RIGHT_SOLVED } vini_right;
+
 struct vin_kkt {
   vini_object object;
   vin_kkt_options options;
@@ -54,6 +57,10 @@ struct vin_kkt {
   double rank_tolerance; /* of the next one: distance of a row of length 1 from the others' span */
   double force_residual, constraint_residual, min_pivot_ratio;
   int refinements;
+  /* right-hand sides (size n + m each, second may be NULL) that the next factorisation may solve on
+   * the way; NULL: none */
+  double *first, *second;
+  vini_right right; /* what became of them */
   vini_reuse reuse;
   vin_solver_stats stats;
   char description[640];
@@ -81,6 +88,11 @@ vin_status vini_kkt_set_values(vin_kkt *kkt, const double *h, const double *j, c
 /* reuse.c: predicted costs, once; vin_kkt_update() for finite values; solves with a kept matrix. */
 void vini_kkt_set_costs(vin_kkt *kkt);
 vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
+/* The same followed by vini_kkt_solve_plain() with count (1 or 2) right-hand sides, in one pass where the
+ * solver can do that. Unless *right is VINI_RIGHT_SOLVED, vini_kkt_solve_plain() is left to the caller,
+ * with z filled again where it is VINI_RIGHT_SPOILED. */
+vin_status vini_kkt_update_solve(vin_kkt *kkt, const double *h, const double *j, const double *c,
+                                 vin_int count, double *z, vini_right *right);
 vin_status vini_kkt_solve_kept(vin_kkt *kkt, vin_int count, double *z);
 
 /* solve.c: z := K0^-1 z with the factorisation as it is; r := b - K z, s := |K| |z| + |b|. */

@@ -69,6 +69,18 @@ vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j
   return VIN_OK;
 }
 
+vin_status vini_kkt_update_solve(vin_kkt *kkt, const double *h, const double *j, const double *c,
+                                 vin_int count, double *z, vini_right *right) {
+  kkt->right = VINI_RIGHT_INTACT;
+  kkt->first = z;
+  kkt->second = count == 2 ? z + kkt->n + kkt->m : NULL;
+  vin_status status = vini_kkt_update_finite(kkt, h, j, c);
+  kkt->first = NULL;
+  *right = kkt->right; /* solved: by the last factorisation, which is the one that was accepted */
+  if (status == VIN_OK && *right == VINI_RIGHT_SOLVED) kkt->stats.solves += count;
+  return status;
+}
+
 vin_status vin_kkt_update(vin_kkt *kkt, const double *h, const double *j, const double *c) {
   VINI_TRY(vini_ready(kkt == NULL ? NULL : &kkt->object));
   vini_backend *kept = kkt->active;

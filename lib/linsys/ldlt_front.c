@@ -33,16 +33,6 @@ static vin_status no_memory(const builder *b) {
                    (int)b->plan->n, (long long)b->plan->nnz);
 }
 
-void vini_front_plan_clear(const vin_context *context, vini_front_plan *plan) {
-  vini_free(context, plan->front);
-  vini_free(context, plan->order);
-  vini_free(context, plan->row);
-  vini_free(context, plan->rel);
-  vini_free(context, plan->source);
-  vini_free(context, plan->place);
-  memset(plan, 0, sizeof *plan);
-}
-
 /* Entries of a trapezoid of c columns with r rows below. */
 static double trapezoid(vin_int c, vin_int r) {
   return 0.5 * (double)c * (double)(c + 1) + (double)c * (double)r;
@@ -352,6 +342,9 @@ static vin_status place_all(builder *b) {
   find_relative(b);
   place_entries(b);
   find_kinds(b);
+  /* from here on nobody asks for columns: solves work in the caller's numbering */
+  for (int64_t l = 0; l < plan->row_count; l++) plan->row[l] = plan->order[plan->row[l]];
+  if (!vini_front_plan_compress(context, plan, b->parent)) return no_memory(b);
   return place_squares(b);
 }
 

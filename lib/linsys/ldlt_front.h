@@ -11,6 +11,13 @@
  * row i goes to place rel[i] there. Behind F stand ld numbers: the magnitudes that were added up to the
  * pivots, for the verdict on cancellation.
  *
+ * Runs. In a long chain front follows front with everything moved on by a constant: unknowns, entries of
+ * the matrix, panels. Such a run is stored as its first front and the steps, so that it costs neither
+ * memory nor, in each pass, the reading of lists; the last front of a chain stays a front of its own.
+ *
+ * Blocks. The elimination is cut into pieces of some hundred fronts: a caller that hands over values
+ * block by block finds them, and the panels that they become, still in the cache.
+ *
  * The squares live in one buffer; their places are assigned at creation, so that memory is reused as
  * soon as a parent has taken an update, and a chain works in the cache. */
 #ifndef VINI_LDLT_FRONT_H
@@ -37,11 +44,36 @@ typedef struct vini_front {
   int64_t square;           /* into the buffer of squares */
 } vini_front;
 
+/* Entries of the fronts of a run, at most. */
+enum { VINI_RUN_ENTRIES = 13 };
+
+typedef struct vini_front_run {
+  vini_front_kind kind;
+  vin_int count;  /* fronts */
+  vin_int first;  /* column of the first one; four columns each */
+  vin_int before; /* front that comes next and is the parent of the last one */
+  vin_int child;  /* front whose square gives the first one's update and takes the last one's */
+  int64_t panel, panel_step;
+  int64_t node, node_step; /* unknown x of the first one; y, z follow */
+  int64_t rod, rod_step;   /* its multiplier */
+  vin_int entry[VINI_RUN_ENTRIES];
+  int64_t entry_step, last_step; /* of all but the last entry; of the diagonal of the multiplier */
+} vini_front_run;
+
+/* Fronts that are eliminated in a row: first fronts of one run, then fronts of the list. */
+typedef struct vini_front_block {
+  vin_int run, link, link_end; /* run = -1: none */
+  vin_int front, front_end;
+} vini_front_block;
+
 typedef struct vini_front_plan {
-  vin_int n, front_count;
+  vin_int n, front_count; /* fronts outside of runs */
   vini_front *front;
+  vin_int run_count, block_count;
+  vini_front_run *run; /* ascending in `before` */
+  vini_front_block *block;
   vin_int *order;  /* n: unknown of column k */
-  vin_int *row;    /* columns of the rows below, front by front, ascending */
+  vin_int *row;    /* unknowns of the rows below, front by front, in the order of their columns */
   vin_int *rel;    /* their places in the parent's front */
   vin_int *source; /* entry of the matrix, front by front and by place ... */
   vin_int *place;  /* ... and its place in F (row + column * ld) */
@@ -66,5 +98,9 @@ vin_status vini_front_plan_build(vini_object *object, vini_front_plan *plan,
                                  bool (*wanted)(vin_int pivots, vin_int rows), double part,
                                  bool *fits);
 void vini_front_plan_clear(const vin_context *context, vini_front_plan *plan);
+
+/* ldlt_runs.c: takes the runs out of the list of fronts, which is complete but for its squares, and
+ * cuts the blocks. parent: front_count. false: no memory. */
+bool vini_front_plan_compress(const vin_context *context, vini_front_plan *plan, vin_int *parent);
 
 #endif

@@ -9,18 +9,46 @@
 /* The kernel is taken when at least this part of the columns is in fronts that it is made for. */
 #define LEAST_PART 0.9
 
-static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix) {
-  vini_fronts *x = (vini_fronts *)backend;
-  if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
-  x->tally = (vini_tally){.failed = -1, .smallest = DBL_MAX};
-  const unsigned before = vini_flush_begin();
-  x->factored = x->eliminate(x, matrix->value);
-  vini_flush_end(before);
-  if (x->factored) return VIN_OK;
+static vin_status breakdown(vini_fronts *x) {
   const vin_int column = x->tally.failed;
   return vini_fail(x->object, VIN_SINGULAR,
                    "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
                    (int)x->plan.order[column], x->tally.failed_pivot, x->scale[column]);
+}
+
+/* Factorises, and solves for one or two (b2 not NULL) right-hand sides where b is not NULL: the forward
+ * substitution follows the elimination block by block, while the panels are in the cache. */
+static vin_status factor(vini_fronts *x, const double *a, double *b, double *b2) {
+  const vini_front_block *block = x->plan.block;
+  if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
+  x->tally = (vini_tally){.failed = -1, .least = DBL_MAX};
+  const unsigned before = vini_flush_begin();
+  x->factored = true;
+  for (vin_int k = 0; k < x->plan.block_count && x->factored; k++) {
+    x->factored = x->eliminate(x, block + k, a);
+    if (b != NULL && x->factored) x->forward(x, block + k, b, b2);
+  }
+  for (vin_int k = x->plan.block_count - 1; b != NULL && x->factored && k >= 0; k--) {
+    x->backward(x, block + k, b, b2);
+  }
+  vini_flush_end(before);
+  return x->factored ? VIN_OK : breakdown(x);
+}
+
+static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix) {
+  return factor((vini_fronts *)backend, matrix->value, NULL, NULL);
+}
+
+static vin_status fronts_factor_solve(vini_backend *backend, const vin_sparse *matrix, double *b,
+                                      double *b2) {
+  return factor((vini_fronts *)backend, matrix->value, b, b2);
+}
+
+/* One or two (b2 not NULL) right-hand sides. */
+static void substitute(vini_fronts *x, double *b, double *b2) {
+  const vini_front_block *block = x->plan.block;
+  for (vin_int k = 0; k < x->plan.block_count; k++) x->forward(x, block + k, b, b2);
+  for (vin_int k = x->plan.block_count - 1; k >= 0; k--) x->backward(x, block + k, b, b2);
 }
 
 static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) {
@@ -30,8 +58,8 @@ static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) 
   }
   const size_t n = (size_t)x->plan.n;
   const unsigned before = vini_flush_begin();
-  for (; count >= 2; count -= 2, b += 2 * n) x->substitute_two(x, b, b + n);
-  if (count == 1) x->substitute_one(x, b);
+  for (; count >= 2; count -= 2, b += 2 * n) substitute(x, b, b + n);
+  if (count == 1) substitute(x, b, NULL);
   vini_flush_end(before);
   return VIN_OK;
 }
@@ -49,24 +77,26 @@ static bool fronts_pivots(const vini_backend *backend, double *d, double *scale)
 static int64_t bytes_held(const vini_fronts *x) {
   const vini_front_plan *plan = &x->plan;
   const int64_t numbers =
-      plan->value_count + plan->buffer_count + 4 * (int64_t)plan->n + 2 * (int64_t)plan->max_front;
+      plan->value_count + plan->buffer_count + 2 * (int64_t)plan->n + 2 * (int64_t)plan->max_front;
   const int64_t indices = 2 * plan->row_count + 2 * plan->entry_count + plan->n;
   return (int64_t)sizeof *x + numbers * (int64_t)sizeof(double) +
          indices * (int64_t)sizeof(vin_int) + 2 * (int64_t)plan->n +
-         plan->front_count * (int64_t)sizeof(vini_front);
+         plan->front_count * (int64_t)sizeof(vini_front) +
+         plan->run_count * (int64_t)sizeof(vini_front_run) +
+         plan->block_count * (int64_t)sizeof(vini_front_block);
 }
 
 static void fronts_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_fronts *x = (const vini_fronts *)backend;
   const vini_tally *t = &x->tally;
-  const bool known = x->factored, any = known && t->largest > 0;
+  const bool known = x->factored, any = known && t->most > 0;
   *info =
       (vini_factor_info){.nnz_factor = x->plan.nnz,
                          .flops = x->plan.flops,
                          .bytes = bytes_held(x),
                          .negative = known ? t->negative : -1,
                          .zero = known ? t->dropped : -1,
-                         .rcond = any ? t->smallest / t->largest : -1,
+                         .rcond = any ? t->least / t->most : -1,
                          .min_pivot_ratio = any && t->cancellation > 0 ? 1 / t->cancellation : -1};
 }
 
@@ -80,8 +110,7 @@ static void fronts_destroy(vini_backend *backend) {
   if (x == NULL) return;
   const vin_context context = x->object->context;
   vini_front_plan_clear(&context, &x->plan);
-  void *owned[] = {x->value, x->buffer,  x->work,    x->scale,
-                   x->y,     x->inverse, x->dropped, x->droppable};
+  void *owned[] = {x->value, x->buffer, x->work, x->scale, x->inverse, x->dropped, x->droppable};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(&context, owned[i]);
   vini_free(&context, x);
 }
@@ -89,6 +118,7 @@ static void fronts_destroy(vini_backend *backend) {
 static const vini_backend_vtable fronts_table = {.solver = VIN_SOLVER_LDLT,
                                                  .factor = fronts_factor,
                                                  .solve = fronts_solve,
+                                                 .factor_solve = fronts_factor_solve,
                                                  .pivots = fronts_pivots,
                                                  .info = fronts_info,
                                                  .describe = fronts_describe,
@@ -112,11 +142,10 @@ static vin_status allocate(vini_fronts *x) {
   x->work = vini_alloc(context, 2 * (size_t)plan->max_front, sizeof(double));
   x->scale = vini_alloc(context, n, sizeof(double));
   x->inverse = vini_alloc(context, n, sizeof(double));
-  x->y = vini_alloc(context, 2 * n, sizeof(double));
   x->droppable = vini_alloc(context, n, 1);
   x->dropped = vini_alloc(context, n, 1);
   if (x->value == NULL || x->buffer == NULL || x->work == NULL || x->scale == NULL ||
-      x->inverse == NULL || x->y == NULL || x->droppable == NULL || x->dropped == NULL) {
+      x->inverse == NULL || x->droppable == NULL || x->dropped == NULL) {
     return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
                      (long long)plan->value_count);
   }

@@ -4,12 +4,12 @@
 
 #include "linsys/ldlt_front.h"
 
-/* What is told of the pivots of one factorisation. */
+/* What is told of the pivots of one factorisation; the extremes are of those that were kept. */
 typedef struct vini_tally {
   vin_int negative, dropped, failed; /* failed: column whose pivot broke down, -1 */
   double failed_pivot;
-  double smallest, largest; /* |d| */
-  double cancellation;      /* largest scale / |d| */
+  double least, most;  /* |1/d| */
+  double cancellation; /* scale / |d| */
 } vini_tally;
 
 /* The factorisation. Arrays of n are by columns (elimination order). */
@@ -22,15 +22,18 @@ typedef struct vini_fronts {
   double *work;             /* 2 max_front: rows of right-hand sides */
   double *inverse;          /* n: 1/d, 0 for a dropped column */
   double *scale;            /* n: what was added up to d */
-  double *y;                /* 2 n: right-hand sides in elimination order */
   unsigned char *droppable; /* n, by columns */
   unsigned char *dropped;   /* n, by unknowns */
   double threshold;         /* |d| < threshold * scale is dropped where droppable */
   bool factored;
   vini_tally tally;
-  bool (*eliminate)(struct vini_fronts *fronts, const double *a);
-  void (*substitute_one)(struct vini_fronts *fronts, double *x);
-  void (*substitute_two)(struct vini_fronts *fronts, double *x, double *x2);
+  /* One block: false when tally.failed is set; one or two (b2 not NULL) right-hand sides in place, in
+   * the numbering of the matrix. Elimination and forward substitution take the blocks upwards, the
+   * backward substitution downwards. */
+  bool (*eliminate)(struct vini_fronts *fronts, const vini_front_block *block, const double *a);
+  void (*forward)(struct vini_fronts *fronts, const vini_front_block *block, double *b, double *b2);
+  void (*backward)(struct vini_fronts *fronts, const vini_front_block *block, double *b,
+                   double *b2);
 } vini_fronts;
 
 /* Sets the three functions: the version for this processor's vector units, or the plain one. */

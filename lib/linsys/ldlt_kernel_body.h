@@ -2,16 +2,23 @@
  * KERNEL(name) gives the version's names, KERNEL_TARGET its function attribute. No include guard on
  * purpose. */
 
-/* d_k is inverted, dropped (0 is returned), or broken down (tally.failed). The rest of the verdict is
- * taken from all pivots together, in survey(). */
+/* 1/d, or 0 for a pivot that is dropped or broke down (tally.failed). */
+KERNEL_INLINE double KERNEL(invert)(vini_fronts *x, vini_tally *t, vin_int column, double d,
+                                    double scale) {
+  const double size = fabs(d), least = x->threshold * scale;
+  if (__builtin_expect(!(size > (least > DBL_MIN ? least : DBL_MIN) && size <= DBL_MAX), 0)) {
+    return weak_pivot(x, t, column, d);
+  }
+  return 1 / d;
+}
+
 KERNEL_INLINE double KERNEL(take_pivot)(vini_fronts *x, vini_tally *t, vin_int column, double d,
                                         double scale) {
-  const double size = fabs(d), least = x->threshold * scale;
+  const double inverse = KERNEL(invert)(x, t, column, d, scale);
+  x->inverse[column] = inverse;
   x->scale[column] = scale;
-  if (__builtin_expect(!(size > (least > DBL_MIN ? least : DBL_MIN) && size <= DBL_MAX), 0)) {
-    return x->inverse[column] = weak_pivot(x, t, column, d);
-  }
-  return x->inverse[column] = 1 / d;
+  survey(t, inverse, scale);
+  return inverse;
 }
 
 /* f += u for rows that stand side by side in the parent's front. */
@@ -130,32 +137,71 @@ KERNEL_INLINE void KERNEL(known_front)(vini_fronts *x, vini_tally *t, const vini
   }
 }
 
-/* Link of a chain of massive rods, four rows at a time. Entries are gathered straight into vectors and
- * the child's part was stored as vectors, so that nothing waits for the memory. What stands above the
- * diagonal is garbage that nobody reads. */
-KERNEL_INLINE void KERNEL(rod_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
-                                     const double *a) {
-  enum { LD = 8 };
+/* What a link of massive rods leaves to the next: the update by columns and its magnitudes. What stands
+ * above the diagonal is garbage that nobody reads. */
+typedef struct KERNEL(carry) {
+  v4 u[4], m;
+} KERNEL(carry);
+
+/* Extremes of four pivots at a time, merged into the tally at the end of a run. */
+typedef struct KERNEL(extremes) {
+  v4 least, most, cancellation;
+  v4i negative;
+} KERNEL(extremes);
+
+/* a := where take is set, b, else a */
+KERNEL_INLINE void KERNEL(choose)(v4 *a, const v4 *b, const v4i *take) {
+  *a = (v4)((*take & (v4i)*b) | (~*take & (v4i)*a));
+}
+
+KERNEL_INLINE void KERNEL(survey_four)(KERNEL(extremes) * e, const v4 *inverse, const v4 *scale,
+                                       bool weak) {
   const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
-  const vin_int *e = x->plan.source + front->entry;
-  const vini_front *child = &x->plan.front[front->child];
-  const int64_t child_ld = child->ld;
-  const double *u = x->buffer + child->square + (child_ld + 1) * child->pivots;
-  double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
+  const v4 size = (v4)((v4i)*inverse & magnitude), ratio = *scale * size, none = {0};
+  v4 kept = size;
+  for (int i = 0; weak && i < 4; i++) {
+    if (size[i] == 0) kept[i] = DBL_MAX;
+  }
+  const v4i less = kept<e->least, more = size> e->most, worse = ratio > e->cancellation;
+  KERNEL(choose)(&e->least, &kept, &less);
+  KERNEL(choose)(&e->most, &size, &more);
+  KERNEL(choose)(&e->cancellation, &ratio, &worse);
+  e->negative -= *inverse < none;
+}
+
+static void KERNEL(merge)(vini_tally *t, const KERNEL(extremes) * e) {
+  for (int i = 0; i < 4; i++) {
+    t->least = fmin(t->least, e->least[i]);
+    t->most = fmax(t->most, e->most[i]);
+    t->cancellation = fmax(t->cancellation, e->cancellation[i]);
+    t->negative += (vin_int)e->negative[i];
+  }
+}
+
+/* Link of a chain of massive rods, four rows at a time: a[e[0..11]] and `last` are its entries, L goes
+ * to l. Entries are gathered straight into vectors and the child's part stays in vectors, so that
+ * nothing waits for the memory. */
+KERNEL_INLINE void KERNEL(rod_link)(vini_fronts *x, vini_tally *t, KERNEL(extremes) * extremes,
+                                    const vin_int column, double *restrict l, const double *a,
+                                    const vin_int *e, const double last, KERNEL(carry) * carry) {
+  const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+  const vin_int dropped = t->dropped;
   v4 top[4] = {{a[e[0]], 0, 0, a[e[1]]}, /* rows 0..3: the pivots */
                {0, a[e[4]], 0, a[e[5]]},
                {0, 0, a[e[8]], a[e[9]]},
-               {0, 0, 0, a[e[12]]}};
+               {0, 0, 0, last}};
   v4 below[4] = {{a[e[2]], 0, 0, a[e[3]]}, {0, a[e[6]], 0, a[e[7]]}, {0, 0, a[e[10]], a[e[11]]}};
-  v4 update[4] = {{0}}, l_top[4], l_below[4];
+  v4 update[4] = {{0}}, l_top[4], l_below[4], inverses, scales;
   v4 m_top = (v4)((v4i)(v4){top[0][0], top[1][1], top[2][2], top[3][3]} & magnitude);
   v4 m_below = {0};
-  m_top += *(const v4 *)(x->buffer + child->square + child_ld * child_ld + child->pivots);
+  m_top += carry->m;
   VINI_UNROLL
-  for (int j = 0; j < 4; j++) top[j] += *(const v4 *)(u + j * child_ld);
+  for (int j = 0; j < 4; j++) top[j] += carry->u[j];
   VINI_UNROLL
   for (int k = 0; k < 4; k++) {
-    const double inverse = KERNEL(take_pivot)(x, t, front->first + k, top[k][k], m_top[k]);
+    const double inverse = KERNEL(invert)(x, t, column + k, top[k][k], m_top[k]);
+    inverses[k] = inverse;
+    scales[k] = m_top[k];
     l_top[k] = top[k] * inverse;
     l_below[k] = below[k] * inverse;
     m_top += (v4)((v4i)(top[k] * l_top[k]) & magnitude);
@@ -168,58 +214,150 @@ KERNEL_INLINE void KERNEL(rod_front)(vini_fronts *x, vini_tally *t, const vini_f
     VINI_UNROLL
     for (int j = 0; j < 4; j++) update[j] -= below[k][j] * l_below[k];
   }
+  *(v4 *)(x->inverse + column) = inverses;
+  *(v4 *)(x->scale + column) = scales;
+  KERNEL(survey_four)(extremes, &inverses, &scales, t->dropped > dropped);
   VINI_UNROLL
   for (int k = 3; k >= 0;
        k--) { /* a vector's rows up to k fall on the column before, stored next */
-    double *column = l + vini_front_column(k, 8) - k - 1;
-    if (k < 3) *(v4 *)column = l_top[k];
-    *(v4 *)(column + 4) = l_below[k];
+    double *to = l + vini_front_column(k, 8) - k - 1;
+    if (k < 3) *(v4 *)to = l_top[k];
+    *(v4 *)(to + 4) = l_below[k];
   }
   VINI_UNROLL
-  for (int j = 0; j < 4; j++) *(v4 *)(f + (4 + j) * LD + 4) = update[j];
-  *(v4 *)(f + LD * LD + 4) = m_below;
+  for (int j = 0; j < 4; j++) carry->u[j] = update[j];
+  carry->m = m_below;
+}
+
+/* The rows' part of a front's square, where the next front finds it. */
+KERNEL_INLINE void KERNEL(load_carry)(const vini_fronts *x, const vini_front *child,
+                                      KERNEL(carry) * carry) {
+  const int64_t ld = child->ld;
+  const double *u = x->buffer + child->square + (ld + 1) * child->pivots;
+  VINI_UNROLL
+  for (int j = 0; j < 4; j++) carry->u[j] = *(const v4 *)(u + j * ld);
+  carry->m = *(const v4 *)(x->buffer + child->square + ld * ld + child->pivots);
+}
+
+KERNEL_INLINE void KERNEL(store_carry)(vini_fronts *x, const vini_front *child,
+                                       const KERNEL(carry) * carry) {
+  const int64_t ld = child->ld;
+  double *u = x->buffer + child->square + (ld + 1) * child->pivots;
+  VINI_UNROLL
+  for (int j = 0; j < 4; j++) *(v4 *)(u + j * ld) = carry->u[j];
+  *(v4 *)(x->buffer + child->square + ld * ld + child->pivots) = carry->m;
+}
+
+static const KERNEL(extremes) KERNEL(no_extremes) = {.least = {DBL_MAX, DBL_MAX, DBL_MAX, DBL_MAX}};
+
+KERNEL_INLINE void KERNEL(rod_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
+                                     const double *a) {
+  const vin_int *e = x->plan.source + front->entry;
+  KERNEL(extremes) extremes = KERNEL(no_extremes);
+  KERNEL(carry) carry;
+  KERNEL(load_carry)(x, &x->plan.front[front->child], &carry);
+  KERNEL(rod_link)(x, t, &extremes, front->first, x->value + front->panel, a, e, a[e[12]], &carry);
+  KERNEL(store_carry)(x, front, &carry);
+  KERNEL(merge)(t, &extremes);
+}
+
+KERNEL_TARGET static void KERNEL(rod_run)(vini_fronts *x, vini_tally *t, const vini_front_run *run,
+                                          vin_int link, const vin_int end, const double *a) {
+  const vini_front *child = &x->plan.front[run->child];
+  KERNEL(extremes) extremes = KERNEL(no_extremes);
+  KERNEL(carry) carry;
+  KERNEL(load_carry)(x, child, &carry);
+  for (; link < end && t->failed < 0; link++) {
+    KERNEL(rod_link)
+    (x, t, &extremes, run->first + 4 * link, x->value + run->panel + link * run->panel_step,
+     a + link * run->entry_step, run->entry, a[run->entry[12] + link * run->last_step], &carry);
+  }
+  KERNEL(store_carry)(x, child, &carry);
+  KERNEL(merge)(t, &extremes);
 }
 
 /* Link of a chain of point masses: x, y, z do not know of each other, so that their eliminations
- * overlap, and only the multiplier waits for the link before. */
-KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
-                                       const double *a) {
-  enum { LD = 8 };
-  const vin_int *e = x->plan.source + front->entry;
-  double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
-  double d = a[e[9]], m_rod = fabs(d), cross = 0, update = 0, m_next = 0;
+ * overlap, and only the multiplier waits for the link before. carry: update and magnitude. */
+KERNEL_INLINE void KERNEL(point_link)(vini_fronts *x, vini_tally *t, const vin_int column,
+                                      double *restrict l, const double *a, const vin_int *e,
+                                      const double last, double carry[2]) {
+  double d = last, m_rod = fabs(d), cross = 0, update = 0, m_next = 0;
   VINI_UNROLL
   for (int k = 0; k < 3; k++) {
     const double mass = a[e[3 * k]], here = a[e[3 * k + 1]], next = a[e[3 * k + 2]];
-    const double inverse = KERNEL(take_pivot)(x, t, front->first + k, mass, fabs(mass));
+    const double inverse = KERNEL(take_pivot)(x, t, column + k, mass, fabs(mass));
     const double l_here = here * inverse, l_next = next * inverse;
-    double *column = l + vini_front_column(k, 5);
+    double *to = l + vini_front_column(k, 5);
     VINI_UNROLL
-    for (int i = 0; i < 2 - k; i++) column[i] = 0; /* to the node's other coordinates */
-    column[2 - k] = l_here;
-    column[3 - k] = l_next;
+    for (int i = 0; i < 2 - k; i++) to[i] = 0; /* to the node's other coordinates */
+    to[2 - k] = l_here;
+    to[3 - k] = l_next;
     d -= here * l_here;
     m_rod += fabs(here * l_here);
     cross -= next * l_here;
     update -= next * l_next;
     m_next += fabs(next * l_next);
   }
-  if (front->child >= 0) {
-    const vini_front *child = &x->plan.front[front->child];
-    const double *u = x->buffer + child->square;
-    d += u[(int64_t)(child->ld + 1) * child->pivots];
-    m_rod += u[(int64_t)child->ld * child->ld + child->pivots];
-  }
-  const double l_rod = cross * KERNEL(take_pivot)(x, t, front->first + 3, d, m_rod);
+  d += carry[0];
+  m_rod += carry[1];
+  const double l_rod = cross * KERNEL(take_pivot)(x, t, column + 3, d, m_rod);
   l[9] = l_rod;
-  f[4 * LD + 4] = update - cross * l_rod;
-  f[LD * LD + 4] = m_next + fabs(cross * l_rod);
+  carry[0] = update - cross * l_rod;
+  carry[1] = m_next + fabs(cross * l_rod);
 }
 
-KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
+/* Where a front with a single row leaves its update and the magnitude. */
+KERNEL_INLINE double *KERNEL(single_update)(const vini_fronts *x, const vini_front *front) {
+  return x->buffer + front->square + (int64_t)(front->ld + 1) * front->pivots;
+}
+
+KERNEL_INLINE double *KERNEL(single_magnitude)(const vini_fronts *x, const vini_front *front) {
+  return x->buffer + front->square + (int64_t)front->ld * front->ld + front->pivots;
+}
+
+KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini_front *front,
+                                       const double *a) {
+  const vin_int *e = x->plan.source + front->entry;
+  double carry[2] = {0, 0};
+  if (front->child >= 0) {
+    const vini_front *child = &x->plan.front[front->child];
+    carry[0] = *KERNEL(single_update)(x, child);
+    carry[1] = *KERNEL(single_magnitude)(x, child);
+  }
+  KERNEL(point_link)(x, t, front->first, x->value + front->panel, a, e, a[e[9]], carry);
+  *KERNEL(single_update)(x, front) = carry[0];
+  *KERNEL(single_magnitude)(x, front) = carry[1];
+}
+
+KERNEL_TARGET static void KERNEL(point_run)(vini_fronts *x, vini_tally *tally,
+                                            const vini_front_run *run, vin_int link,
+                                            const vin_int end, const double *a) {
+  const vini_front *child = &x->plan.front[run->child];
+  double carry[2] = {*KERNEL(single_update)(x, child), *KERNEL(single_magnitude)(x, child)};
+  vini_tally t = *tally;
+  for (; link < end && t.failed < 0; link++) {
+    KERNEL(point_link)
+    (x, &t, run->first + 4 * link, x->value + run->panel + link * run->panel_step,
+     a + link * run->entry_step, run->entry, a[run->entry[9] + link * run->last_step], carry);
+  }
+  *KERNEL(single_update)(x, child) = carry[0];
+  *KERNEL(single_magnitude)(x, child) = carry[1];
+  *tally = t;
+}
+
+KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const vini_front_block *block,
+                                            const double *a) {
   const vini_front_plan *plan = &x->plan;
   vini_tally t = x->tally;
-  for (vin_int k = 0; k < plan->front_count; k++) {
+  if (block->run >= 0) {
+    const vini_front_run *run = plan->run + block->run;
+    if (run->kind == VINI_FRONT_ROD) {
+      KERNEL(rod_run)(x, &t, run, block->link, block->link_end, a);
+    } else {
+      KERNEL(point_run)(x, &t, run, block->link, block->link_end, a);
+    }
+  }
+  for (vin_int k = block->front; k < block->front_end && t.failed < 0; k++) {
     const vini_front *f = &plan->front[k];
     const int pivots = f->pivots, size = pivots + f->rows;
     if (f->kind == VINI_FRONT_ROD) {
@@ -233,107 +371,7 @@ KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const double *a) {
     } else {
       KERNEL(any_front)(x, &t, f, a);
     }
-    if (t.failed >= 0) break;
   }
-  if (t.failed < 0) survey(x, &t);
   x->tally = t;
   return t.failed < 0;
-}
-
-/* ---- substitution: V is double (one right-hand side) or v2 (two at once) ------------------------ */
-
-#define SUBSTITUTION(V, one_or_two)                                                                \
-  KERNEL_INLINE void KERNEL(forward_##one_or_two)(                                                 \
-      const double *restrict l, const vin_int *restrict row, V *restrict y, V *restrict own,       \
-      const int nc, const int nr, V *restrict z) {                                                 \
-    const int ld = nc + nr;                                                                        \
-    VINI_UNROLL                                                                                    \
-    for (int i = 0; i < nr; i++) z[i] = (V){0};                                                    \
-    VINI_UNROLL                                                                                    \
-    for (int k = 0; k < nc; k++) {                                                                 \
-      const V yk = own[k];                                                                         \
-      const double *lk = l + vini_front_column(k, ld); /* row i > k at i - k - 1 */                \
-      VINI_UNROLL                                                                                  \
-      for (int i = k + 1; i < nc; i++) own[i] -= lk[i - k - 1] * yk;                               \
-      VINI_UNROLL                                                                                  \
-      for (int i = 0; i < nr; i++) z[i] += lk[nc + i - k - 1] * yk;                                \
-    }                                                                                              \
-    VINI_UNROLL                                                                                    \
-    for (int i = 0; i < nr; i++) y[row[i]] -= z[i];                                                \
-  }                                                                                                \
-  KERNEL_INLINE void KERNEL(backward_##one_or_two)(                                                \
-      const double *restrict l, const double *restrict inverse, const vin_int *restrict row,       \
-      const V *restrict y, V *restrict own, const int nc, const int nr, V *restrict z) {           \
-    const int ld = nc + nr;                                                                        \
-    VINI_UNROLL                                                                                    \
-    for (int i = 0; i < nr; i++) z[i] = y[row[i]];                                                 \
-    VINI_UNROLL                                                                                    \
-    for (int k = nc - 1; k >= 0; k--) {                                                            \
-      const double *lk = l + vini_front_column(k, ld); /* row i > k at i - k - 1 */                \
-      V even = own[k] * inverse[k], odd = (V){0};                                                  \
-      int i = 0;                                                                                   \
-      VINI_UNROLL                                                                                  \
-      for (; i + 1 < nr; i += 2) {                                                                 \
-        even -= lk[nc + i - k - 1] * z[i];                                                         \
-        odd -= lk[nc + i - k] * z[i + 1];                                                          \
-      }                                                                                            \
-      if (i < nr) even -= lk[nc + i - k - 1] * z[i];                                               \
-      even += odd;                                                                                 \
-      VINI_UNROLL                                                                                  \
-      for (int j = nc - 1; j > k; j--) even -= lk[j - k - 1] * own[j];                             \
-      own[k] = even;                                                                               \
-    }                                                                                              \
-  }                                                                                                \
-  KERNEL_TARGET static void KERNEL(sweep_##one_or_two)(vini_fronts * x, V * y) {                   \
-    const vini_front_plan *plan = &x->plan;                                                        \
-    V *work = (V *)(void *)x->work;                                                                \
-    for (vin_int k = 0; k < plan->front_count; k++) {                                              \
-      const vini_front *f = &plan->front[k];                                                       \
-      const double *l = x->value + f->panel;                                                       \
-      const vin_int *row = plan->row + f->row;                                                     \
-      V z[4], *own = y + f->first;                                                                 \
-      if (f->pivots == 4 && f->rows == 4) {                                                        \
-        KERNEL(forward_##one_or_two)(l, row, y, own, 4, 4, z);                                     \
-      } else if (f->pivots == 4 && f->rows == 1) {                                                 \
-        KERNEL(forward_##one_or_two)(l, row, y, own, 4, 1, z);                                     \
-      } else {                                                                                     \
-        KERNEL(forward_##one_or_two)(l, row, y, own, f->pivots, f->rows, work);                    \
-      }                                                                                            \
-    }                                                                                              \
-    for (vin_int k = plan->front_count - 1; k >= 0; k--) {                                         \
-      const vini_front *f = &plan->front[k];                                                       \
-      const double *l = x->value + f->panel, *inverse = x->inverse + f->first;                     \
-      const vin_int *row = plan->row + f->row;                                                     \
-      V z[4], *own = y + f->first;                                                                 \
-      if (f->pivots == 4 && f->rows == 4) {                                                        \
-        KERNEL(backward_##one_or_two)(l, inverse, row, y, own, 4, 4, z);                           \
-      } else if (f->pivots == 4 && f->rows == 1) {                                                 \
-        KERNEL(backward_##one_or_two)(l, inverse, row, y, own, 4, 1, z);                           \
-      } else {                                                                                     \
-        KERNEL(backward_##one_or_two)(l, inverse, row, y, own, f->pivots, f->rows, work);          \
-      }                                                                                            \
-    }                                                                                              \
-  }
-
-SUBSTITUTION(double, one)
-SUBSTITUTION(v2, two)
-#undef SUBSTITUTION
-
-KERNEL_TARGET static void KERNEL(substitute_one)(vini_fronts *x, double *b) {
-  const vin_int n = x->plan.n, *order = x->plan.order;
-  double *y = x->y;
-  for (vin_int k = 0; k < n; k++) y[k] = b[order[k]];
-  KERNEL(sweep_one)(x, y);
-  for (vin_int k = 0; k < n; k++) b[order[k]] = y[k];
-}
-
-KERNEL_TARGET static void KERNEL(substitute_two)(vini_fronts *x, double *b, double *b2) {
-  const vin_int n = x->plan.n, *order = x->plan.order;
-  v2 *y = (v2 *)(void *)x->y;
-  for (vin_int k = 0; k < n; k++) y[k] = (v2){b[order[k]], b2[order[k]]};
-  KERNEL(sweep_two)(x, y);
-  for (vin_int k = 0; k < n; k++) {
-    b[order[k]] = y[k][0];
-    b2[order[k]] = y[k][1];
-  }
 }

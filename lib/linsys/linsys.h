@@ -31,6 +31,10 @@ typedef struct vini_backend_vtable {
   vin_solver solver;
   vin_status (*factor)(vini_backend *backend, const vin_sparse *matrix);
   vin_status (*solve)(vini_backend *backend, vin_int count, double *x);
+  /* factor(), then solve() for b and, where it is not NULL, b2, in one pass over the factor; NULL:
+   * there is nothing to gain. After a failure b and b2 are spoiled. */
+  vin_status (*factor_solve)(vini_backend *backend, const vin_sparse *matrix, double *b,
+                             double *b2);
   bool (*pivots)(const vini_backend *backend, double *d, double *scale);
   void (*info)(const vini_backend *backend, vini_factor_info *info);
   const char *(*describe)(const vini_backend *backend); /* e.g. "umfpack, symmetric strategy" */

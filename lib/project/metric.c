@@ -6,8 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I. */
-static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind) {
+/* Factorises the saddle point of the given H (NULL: the one it holds) and of C = damping * I; z: two
+ * right-hand sides to be solved on the way, or NULL. */
+static vin_status factor(vin_projector *self, const double *h, double damping, vini_factored kind,
+                         double *z, vini_right *right) {
   const double *c = NULL;
   bool first = self->factor_stamp == 0;
   self->factor_stamp++;
@@ -19,18 +21,20 @@ static vin_status factor(vin_projector *self, const double *h, double damping, v
   }
   const double *j =
       kind == VINI_FACTORED_MASS ? self->jacobian_values : vini_projector_free_jacobian(self);
-  vin_status status = c == NULL ? vini_kkt_update_finite(self->kkt, h, j, NULL)
-                                : vini_kkt_factor_finite(self->kkt, h, j, c);
+  vin_status status = c != NULL   ? vini_kkt_factor_finite(self->kkt, h, j, c)
+                      : z == NULL ? vini_kkt_update_finite(self->kkt, h, j, NULL)
+                                  : vini_kkt_update_solve(self->kkt, h, j, NULL, 2, z, right);
   if (status != VIN_OK) return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   self->factored = kind;
   return VIN_OK;
 }
 
 /* [M J'; J -damping] with the present values. */
-static vin_status factor_mass(vin_projector *self, double damping) {
+static vin_status factor_mass(vin_projector *self, double damping, double *z, vini_right *right) {
   const double *h = self->mass_in_kkt ? NULL : self->mass_values;
   self->mass_in_kkt = true;
-  return factor(self, h, damping, damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS);
+  const vini_factored kind = damping > 0 ? VINI_FACTORED_METRIC : VINI_FACTORED_MASS;
+  return factor(self, h, damping, kind, z, right);
 }
 
 /* H of a level without its couplings to fixed coordinates. */
@@ -48,16 +52,18 @@ static const double *masked_metric(vin_projector *self, const double *h) {
 
 vin_status vini_projector_factor_metric(vin_projector *self, vini_level level, double damping) {
   const double *values = self->metric_values[level];
-  if (values == NULL && self->fixed == NULL) return factor_mass(self, damping);
+  if (values == NULL && self->fixed == NULL) return factor_mass(self, damping, NULL, NULL);
   bool own = level == VINI_LEVEL_VELOCITY && !self->one_metric;
   self->mass_in_kkt = false;
   if (values == NULL) values = self->mass_values;
   if (self->fixed != NULL) {
-    vin_status status = factor(self, masked_metric(self, values), damping, VINI_FACTORED_METRIC);
+    vin_status status =
+        factor(self, masked_metric(self, values), damping, VINI_FACTORED_METRIC, NULL, NULL);
     self->factored = VINI_FACTORED_NOTHING; /* of no use to others */
     return status;
   }
-  return factor(self, values, damping, own ? VINI_FACTORED_VELOCITY : VINI_FACTORED_METRIC);
+  return factor(self, values, damping, own ? VINI_FACTORED_VELOCITY : VINI_FACTORED_METRIC, NULL,
+                NULL);
 }
 
 void vini_projector_weigh(const vin_projector *self, vini_level level, const double *x, double *y) {
@@ -121,5 +127,20 @@ vin_int vini_projector_without_freedom(const vin_projector *self, const double *
 vin_status vini_projector_factor(vin_projector *self, double t, const double *p, const double *v) {
   VINI_TRY(vini_projector_mass(self, t, p, v));
   VINI_TRY(vini_projector_jacobian(self, t, p));
-  return factor_mass(self, 0);
+  return factor_mass(self, 0, NULL, NULL);
+}
+
+vin_status vini_projector_factor_solve(vin_projector *self, double t, const double *p,
+                                       const double *v, vin_status (*fill)(void *user), void *user,
+                                       double *z) {
+  vini_right right = VINI_RIGHT_INTACT;
+  VINI_TRY(vini_projector_mass(self, t, p, v));
+  VINI_TRY(vini_projector_jacobian(self, t, p));
+  VINI_TRY(fill(user));
+  VINI_TRY(factor_mass(self, 0, z, &right));
+  if (right == VINI_RIGHT_SOLVED) return VIN_OK;
+  if (right == VINI_RIGHT_SPOILED) VINI_TRY(fill(user));
+  vin_status status = vini_kkt_solve_plain(self->kkt, 2, z);
+  if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+  return status;
 }

@@ -39,6 +39,7 @@ struct vin_projector {
   double *free_jacobian, *free_metric;
   vini_coupled *coupled; /* of the coupled projection, or NULL */
   double *compliance;    /* m: C of the damped projection, zero otherwise */
+  bool rows_ascend;      /* the Jacobian is declared row by row */
   bool mass_known;       /* a constant M has been evaluated */
   bool mass_in_kkt;      /* K holds the present M in H */
   bool compliant;        /* K holds a non-zero C */
@@ -55,6 +56,8 @@ void vini_projector_add_mass(const vin_projector *projector, double alpha, const
                              double *y);
 void vini_projector_add_jacobian(const vin_projector *projector, double alpha, const double *x,
                                  double *y);
+/* |Phi_p x| <= limit in every row? For a Jacobian whose rows ascend. */
+bool vini_projector_rate_within(const vin_projector *projector, const double *x, double limit);
 void vini_projector_add_transposed(const vin_projector *projector, double alpha, const double *x,
                                    double *y);
 
@@ -65,6 +68,11 @@ vin_status vini_projector_jacobian(vin_projector *projector, double t, const dou
 /* Evaluates M and Phi_p at (t, p, v) and factorises [M Phi_p'; Phi_p 0]. */
 vin_status vini_projector_factor(vin_projector *projector, double t, const double *p,
                                  const double *v);
+/* The same, and solves for two stacked right-hand sides z, which may read the evaluated M and Phi_p:
+ * fill(user) writes them, again where the first attempt spoiled them. */
+vin_status vini_projector_factor_solve(vin_projector *projector, double t, const double *p,
+                                       const double *v, vin_status (*fill)(void *user), void *user,
+                                       double *z);
 /* Solves with the present factorisation; a failure's text is copied into the projector. */
 vin_status vini_projector_solve(vin_projector *projector, vin_int count, const double *f,
                                 const double *g, double *x, double *lambda);

@@ -124,7 +124,6 @@ static vin_status allocate(vin_projector *self) {
   const vin_context *context = &self->object.context;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   bool complete = true;
-  self->diagonal = vini_alloc(context, n, sizeof *self->diagonal);
   self->mass_values = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
   self->jacobian_values = vini_alloc(context, (size_t)self->jacobian.count, sizeof(double));
   self->compliance = vini_alloc(context, m, sizeof(double));
@@ -146,9 +145,8 @@ static vin_status allocate(vin_projector *self) {
     self->vm[k] = vini_alloc(context, m, sizeof(double));
     complete = complete && self->vm[k] != NULL;
   }
-  complete = complete && self->diagonal != NULL && self->mass_values != NULL &&
-             self->jacobian_values != NULL && self->compliance != NULL &&
-             self->curvature_work != NULL;
+  complete = complete && self->mass_values != NULL && self->jacobian_values != NULL &&
+             self->compliance != NULL && self->curvature_work != NULL;
   return complete ? VIN_OK : no_memory(self);
 }
 
@@ -158,9 +156,15 @@ static vin_status build(vin_projector *self) {
   self->m = system->m;
   self->mass = system->desc.mass_pattern;
   self->jacobian = system->desc.jacobian_pattern;
+  self->rows_ascend = true;
+  for (vin_int k = 1; k < self->jacobian.count; k++) {
+    self->rows_ascend &= self->jacobian.row[k - 1] <= self->jacobian.row[k];
+  }
   VINI_TRY(check_options(self));
-  VINI_TRY(allocate(self));
+  self->diagonal = vini_alloc(&self->object.context, (size_t)self->n, sizeof *self->diagonal);
+  if (self->diagonal == NULL) return no_memory(self);
   VINI_TRY(build_kkt(self));
+  VINI_TRY(allocate(self)); /* not before: the analysis needs much memory for a while */
   const double *weights[2] = {self->options.weights, self->options.velocity_weights};
   const vin_metric metric[2] = {self->options.metric, self->options.velocity_metric};
   for (int level = 0; level < (self->one_metric ? 1 : 2); level++) {
@@ -259,6 +263,22 @@ void vini_projector_add_jacobian(const vin_projector *self, double alpha, const 
     } while (k < count && row[k] == r);
     y[r] += alpha * sum;
   }
+}
+
+bool vini_projector_rate_within(const vin_projector *self, const double *x, double limit) {
+  const vin_int *row = self->jacobian.row, *col = self->jacobian.col, count = self->jacobian.count;
+  const double *value = self->jacobian_values;
+  vin_int outside = 0;
+  for (vin_int k = 0; k < count;) {
+    vin_int r = row[k];
+    double sum = 0;
+    do {
+      sum += value[k] * x[col[k]];
+      k++;
+    } while (k < count && row[k] == r);
+    outside += !(fabs(sum) <= limit); /* NaN is outside */
+  }
+  return outside == 0;
 }
 
 void vini_projector_add_transposed(const vin_projector *self, double alpha, const double *x,

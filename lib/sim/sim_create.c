@@ -70,28 +70,35 @@ static vin_status allocate_state(const vin_sim *sim, vin_state *state) {
   return state->p && state->v && state->lambda ? VIN_OK : VIN_ERR_NO_MEMORY;
 }
 
-static vin_status allocate(vin_sim *sim) {
+static vin_status no_memory(vin_sim *sim) {
+  return vini_fail(&sim->object, VIN_ERR_NO_MEMORY,
+                   "no memory for the states of %d positions and %d constraints", (int)sim->n,
+                   (int)sim->m);
+}
+
+static vin_status allocate_start(vin_sim *sim) {
+  sim->accepted = &sim->buffers[0];
+  return allocate_state(sim, sim->accepted) == VIN_OK ? VIN_OK : no_memory(sim);
+}
+
+static vin_status allocate_spares(vin_sim *sim) {
   const vin_context *context = &sim->object.context;
   vin_status status = VIN_OK;
-  for (int k = 0; k < 3 && status == VIN_OK; k++) status = allocate_state(sim, &sim->buffers[k]);
+  for (int k = 1; k < 3 && status == VIN_OK; k++) status = allocate_state(sim, &sim->buffers[k]);
   sim->vdot = vini_alloc(context, (size_t)sim->n, sizeof *sim->vdot);
   sim->lambda = vini_alloc(context, (size_t)sim->m, sizeof *sim->lambda);
-  if (status != VIN_OK || !sim->vdot || !sim->lambda)
-    return vini_fail(&sim->object, VIN_ERR_NO_MEMORY,
-                     "no memory for the states of %d positions and %d constraints", (int)sim->n,
-                     (int)sim->m);
-  sim->accepted = &sim->buffers[0];
+  if (status != VIN_OK || !sim->vdot || !sim->lambda) return no_memory(sim);
   sim->spare[0] = &sim->buffers[1];
   sim->spare[1] = &sim->buffers[2];
   return VIN_OK;
 }
 
-/* Memory for the states. Takes over one reference to the system. */
+/* Memory for the start. Takes over one reference to the system. */
 static vin_status take_system(vin_sim *sim, vin_system *system) {
   sim->system = system;
   sim->n = vin_system_positions(system);
   sim->m = vin_system_constraints(system);
-  return allocate(sim);
+  return allocate_start(sim);
 }
 
 /* The system whose constraints fit the start, in place of the one given. */
@@ -121,7 +128,7 @@ static vin_status make_integrator(vin_sim *sim) {
   sim->projector = vin_integrator_projector(sim->integrator);
   sim->control = (vini_control){
       .on = vini_integrator_controlled(sim->integrator), .h = sim->options.step, .error = 1};
-  return VIN_OK;
+  return allocate_spares(sim); /* not before: the analysis needs much memory for a while */
 }
 
 void vini_sim_restart(vin_sim *sim, double t, bool lambda_known) {
