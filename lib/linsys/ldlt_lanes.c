@@ -11,7 +11,7 @@ enum { LINE = 8 }; /* numbers in a line of the cache */
 static vin_status lanes_factor(vini_backend *backend, const vin_sparse *matrix) {
   vini_lanes *x = (vini_lanes *)backend;
   if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
-  x->tally = (vini_tally){.failed = -1, .smallest = DBL_MAX};
+  x->tally = (vini_lanes_tally){.failed = -1, .smallest = DBL_MAX};
   const unsigned before = vini_flush_begin();
   x->factored = x->eliminate(x, matrix->value);
   vini_flush_end(before);
@@ -71,7 +71,7 @@ static int64_t bytes_held(const vini_lanes *x) {
 
 static void lanes_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_lanes *x = (const vini_lanes *)backend;
-  const vini_tally *t = &x->tally;
+  const vini_lanes_tally *t = &x->tally;
   const bool known = x->factored, any = known && t->largest > 0;
   *info =
       (vini_factor_info){.nnz_factor = x->plan.nnz,

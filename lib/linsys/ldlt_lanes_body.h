@@ -61,7 +61,7 @@ KERNEL_INLINE const uint16_t *KERNEL(groups)(const uint16_t *c, const v4 *u, con
 }
 
 /* 1/d of one pivot in all lanes; *good: none was weak. careful: weak ones are handled one by one. */
-KERNEL_INLINE void KERNEL(batch_pivot)(vini_lanes *x, vini_tally *t, const vini_batch *batch,
+KERNEL_INLINE void KERNEL(batch_pivot)(vini_lanes *x, vini_lanes_tally *t, const vini_batch *batch,
                                        vin_int position, const v4 *pivot, const v4 *magnitude,
                                        v4i *good, const bool careful) {
   const v4 d = *pivot, scale = *magnitude, size = MAGNITUDE(d), least = x->threshold * scale;
@@ -93,7 +93,7 @@ KERNEL_INLINE void KERNEL(smaller)(v4 *least, const v4 *x) {
 
 /* |d|, cancellation and inertia of all pivots that were kept (1/d is not 0). Behind the last position stand
  * zeros up to a multiple of four. */
-KERNEL_INLINE void KERNEL(survey)(const vini_lanes *x, vini_tally *t) {
+KERNEL_INLINE void KERNEL(survey)(const vini_lanes *x, vini_lanes_tally *t) {
   v4 least = (v4){0} + DBL_MAX, most = {0}, cancellation = {0};
   const v4 none = least;
   v4i negative = {0};
@@ -120,7 +120,7 @@ KERNEL_INLINE void KERNEL(survey)(const vini_lanes *x, vini_tally *t) {
 }
 
 /* Eliminates the leaves of a batch; false: a pivot is weak and careful is not set. */
-KERNEL_APART bool KERNEL(batch)(vini_lanes *x, vini_tally *t, const vini_batch *batch,
+KERNEL_APART bool KERNEL(batch)(vini_lanes *x, vini_lanes_tally *t, const vini_batch *batch,
                                 const double *a, const bool careful) {
   const vini_lane_plan *plan = &x->plan;
   const vini_leaf_kind *kind = &plan->kind[batch->kind];
@@ -163,8 +163,8 @@ KERNEL_APART bool KERNEL(batch)(vini_lanes *x, vini_tally *t, const vini_batch *
 
 /* ---- fronts --------------------------------------------------------------------------------------- */
 
-KERNEL_INLINE double KERNEL(front_pivot)(vini_lanes *x, vini_tally *t, vin_int position, double d,
-                                         double scale) {
+KERNEL_INLINE double KERNEL(front_pivot)(vini_lanes *x, vini_lanes_tally *t, vin_int position,
+                                         double d, double scale) {
   const double size = fabs(d), least = x->threshold * scale;
   x->scale[position] = scale;
   if (__builtin_expect(!(size > (least > DBL_MIN ? least : DBL_MIN) && size <= DBL_MAX), 0)) {
@@ -250,8 +250,8 @@ KERNEL_INLINE void KERNEL(update_range)(double *f, const int ld, const double *l
 
 /* Up to four pivots k .. k + block - 1, k a multiple of 4: within themselves, then in all columns
  * behind. What stands above the diagonal is garbage that nobody reads. */
-KERNEL_INLINE void KERNEL(front_block)(vini_lanes *x, vini_tally *t, const vini_lane_front *front,
-                                       const int k, const int block) {
+KERNEL_INLINE void KERNEL(front_block)(vini_lanes *x, vini_lanes_tally *t,
+                                       const vini_lane_front *front, const int k, const int block) {
   const int pivots = front->pivots, below = front->below, rows = front->rows, ld = front->ld;
   double *f = x->buffer + front->square, *s = f + (int64_t)ld * ld, *l = x->work;
   double *triangle = x->value + front->value;
@@ -279,7 +279,7 @@ KERNEL_INLINE void KERNEL(front_block)(vini_lanes *x, vini_tally *t, const vini_
   KERNEL(update_range)(f, ld, l, k, below, below + rows, block);
 }
 
-KERNEL_APART void KERNEL(front)(vini_lanes *x, vini_tally *t, const vini_lane_front *front,
+KERNEL_APART void KERNEL(front)(vini_lanes *x, vini_lanes_tally *t, const vini_lane_front *front,
                                 const double *a) {
   KERNEL(assemble_front)(x, front, a);
   for (int k = 0; k < front->pivots; k += 4) {
@@ -378,8 +378,9 @@ KERNEL_INLINE void KERNEL(chain_update)(vini_lanes *x, const vini_lane_front *fr
   for (int v = below / 4; v < ld / 4; v++) *(v4 *)(f + ld * ld + 4 * v) = m[v];
 }
 
-KERNEL_INLINE void KERNEL(chain_front)(vini_lanes *x, vini_tally *t, const vini_lane_front *front,
-                                       const double *a, const int pivots, const int rows) {
+KERNEL_INLINE void KERNEL(chain_front)(vini_lanes *x, vini_lanes_tally *t,
+                                       const vini_lane_front *front, const double *a,
+                                       const int pivots, const int rows) {
   const int top = (pivots + 3) / 4, vectors = top + (rows + 3) / 4;
   double *restrict triangle = x->value + front->value;
   double *restrict rectangle = triangle + pivots * (pivots - 1) / 2 + 4;
@@ -408,24 +409,24 @@ KERNEL_INLINE void KERNEL(chain_front)(vini_lanes *x, vini_tally *t, const vini_
   KERNEL(chain_update)(x, front, pivots, rows, c, l, m);
 }
 
-KERNEL_APART void KERNEL(chain_front_3)(vini_lanes *x, vini_tally *t, const vini_lane_front *front,
-                                        const double *a) {
+KERNEL_APART void KERNEL(chain_front_3)(vini_lanes *x, vini_lanes_tally *t,
+                                        const vini_lane_front *front, const double *a) {
   KERNEL(chain_front)(x, t, front, a, 3, 3);
 }
 
-KERNEL_APART void KERNEL(chain_front_5)(vini_lanes *x, vini_tally *t, const vini_lane_front *front,
-                                        const double *a) {
+KERNEL_APART void KERNEL(chain_front_5)(vini_lanes *x, vini_lanes_tally *t,
+                                        const vini_lane_front *front, const double *a) {
   KERNEL(chain_front)(x, t, front, a, 5, 5);
 }
 
-KERNEL_APART void KERNEL(chain_front_4)(vini_lanes *x, vini_tally *t, const vini_lane_front *front,
-                                        const double *a) {
+KERNEL_APART void KERNEL(chain_front_4)(vini_lanes *x, vini_lanes_tally *t,
+                                        const vini_lane_front *front, const double *a) {
   KERNEL(chain_front)(x, t, front, a, 4, 2);
 }
 
 KERNEL_TARGET static bool KERNEL(eliminate)(vini_lanes *x, const double *a) {
   const vini_lane_plan *plan = &x->plan;
-  vini_tally t = x->tally;
+  vini_lanes_tally t = x->tally;
   for (vin_int k = 0; k < plan->batch_count + plan->front_count && t.failed < 0; k++) {
     const vin_int step = plan->step[k];
     if (step >= 0) {

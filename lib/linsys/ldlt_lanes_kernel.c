@@ -29,7 +29,7 @@ int64_t vini_lanes_work(const vini_lane_plan *plan) {
 }
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
-static double weak_pivot(vini_lanes *x, vini_tally *t, vin_int position, double d) {
+static double weak_pivot(vini_lanes *x, vini_lanes_tally *t, vin_int position, double d) {
   const double size = fabs(d);
   if (x->droppable[position] && size <= DBL_MAX) {
     x->dropped[x->plan.unknown[position]] = 1;

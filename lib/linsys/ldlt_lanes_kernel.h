@@ -5,6 +5,14 @@
 #include "linsys/ldlt_kernel.h"
 #include "linsys/ldlt_lanes.h"
 
+/* What is told of the pivots of one factorisation; the extremes are of those that were kept. */
+typedef struct vini_lanes_tally {
+  vin_int negative, dropped, failed; /* failed: position whose pivot broke down, -1 */
+  double failed_pivot;
+  double smallest, largest; /* |d| */
+  double cancellation;      /* largest scale / |d| */
+} vini_lanes_tally;
+
 /* The factorisation. Arrays of `positions` are by positions of the plan. */
 typedef struct vini_lanes {
   vini_backend backend;
@@ -20,7 +28,7 @@ typedef struct vini_lanes {
   unsigned char *dropped;   /* n, by unknowns */
   double threshold;         /* |d| < threshold * scale is dropped where droppable */
   bool factored;
-  vini_tally tally; /* columns are positions */
+  vini_lanes_tally tally; /* columns are positions */
   bool (*eliminate)(struct vini_lanes *lanes, const double *a);
   void (*substitute_one)(struct vini_lanes *lanes, double *x);
   void (*substitute_two)(struct vini_lanes *lanes, double *x, double *x2);
