@@ -146,6 +146,7 @@ static void run(const vin_options *options, long steps, double *error) {
 /* M(q), f(q, q') without tangents, constraints that are not quadratic: both methods converge to the
  * reference with their order. */
 Test(andrews, implicit_methods_converge) {
+  if (!vin_solver_available(VIN_SOLVER_UMFPACK)) cr_skip_test("implicit methods need UMFPACK");
   vin_options options = vin_options_default();
   double error[2][2];
   options.method = VIN_METHOD_RADAU5;

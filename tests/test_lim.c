@@ -280,6 +280,7 @@ static vin_system *tied_system(double *mass, bool loose) {
 }
 
 Test(lim, direction_without_mass) {
+  if (!vin_solver_available(VIN_SOLVER_UMFPACK)) cr_skip_test("a singular M needs pivoting");
   test_mechanism *plain = test_planar_pendulum();
   plain->form = TEST_SQUARE, plain->force = sloped_force;
   test_line_built(plain);
@@ -328,7 +329,9 @@ Test(lim, singular_matrix) {
     vin_state from = {0, p[0], v[0], lambda[0]}, to = {0, p[1], v[1], lambda[1]};
     vin_status status = vin_integrator_step(integrator, &from, 0.01, &to);
     cr_expect_eq(status, VIN_STEP_FAILED, "%s", vin_status_name(status));
-    cr_expect_not_null(strstr(vin_integrator_error(integrator), "singular"), "%s",
+    /* without UMFPACK it is ldlt that explains */
+    const char *word = vin_solver_available(VIN_SOLVER_UMFPACK) ? "singular" : "pivot";
+    cr_expect_not_null(strstr(vin_integrator_error(integrator), word), "%s",
                        vin_integrator_error(integrator));
     cr_expect(p[0][1] == -1 && v[0][0] == 1);
     vin_integrator_destroy(integrator);

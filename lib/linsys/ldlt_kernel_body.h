@@ -191,7 +191,7 @@ KERNEL_INLINE void KERNEL(rod_link)(vini_fronts *x, vini_tally *t, KERNEL(extrem
                {0, 0, a[e[8]], a[e[9]]},
                {0, 0, 0, last}};
   v4 below[4] = {{a[e[2]], 0, 0, a[e[3]]}, {0, a[e[6]], 0, a[e[7]]}, {0, 0, a[e[10]], a[e[11]]}};
-  v4 update[4] = {{0}}, l_top[4], l_below[4], inverses, scales;
+  v4 update[4] = {{0}}, l_top[4], l_below[4], inverses = {0}, scales = {0};
   v4 m_top = (v4)((v4i)(v4){top[0][0], top[1][1], top[2][2], top[3][3]} & magnitude);
   v4 m_below = {0};
   m_top += carry->m;
