@@ -1,6 +1,5 @@
 /* test_kkt_hard - nearly dependent constraints, extreme, missing and negative masses, values that
- * have no LDL' without pivoting. Numbers in names: reports of users
- *. */
+ * have no LDL' without pivoting. Numbers in names: reports of users. */
 #include "test_kkt_support.h"
 
 #include <criterion/criterion.h>

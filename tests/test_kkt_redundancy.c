@@ -1,6 +1,5 @@
 /* test_kkt_redundancy - dependent and contradictory constraints; nearly dependent ones and
- * extreme masses: test_kkt_hard.c. Numbers in names: reports of users
- *. */
+ * extreme masses: test_kkt_hard.c. Numbers in names: reports of users. */
 #include "test_kkt_support.h"
 
 #include <criterion/criterion.h>

@@ -1,53 +1,13 @@
 /* test_linsys_faults - memory: every allocation of ours and of SuiteSparse fails once; nothing
  * leaks. */
 #include "linsys/linsys.h"
+#include "test_hooks.h"
 #include "test_support.h"
 
-#include <SuiteSparse_config.h>
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-/* SuiteSparse's hooks belong to the process: Criterion runs each test in a process of its own. */
-static struct { int64_t calls, fail_at, live; } hooks;
-
-static bool hook_refuses(void) {
-  return ++hooks.calls == hooks.fail_at;
-}
-static void *hook_malloc(size_t bytes) {
-  void *p = hook_refuses() ? NULL : malloc(bytes);
-  hooks.live += p != NULL;
-  return p;
-}
-static void *hook_calloc(size_t count, size_t bytes) {
-  void *p = hook_refuses() ? NULL : calloc(count, bytes);
-  hooks.live += p != NULL;
-  return p;
-}
-static void *hook_realloc(void *old, size_t bytes) {
-  void *p = hook_refuses() ? NULL : realloc(old, bytes);
-  hooks.live += p != NULL && old == NULL;
-  return p;
-}
-static void hook_free(void *p) {
-  hooks.live -= p != NULL;
-  free(p);
-}
-
-static void install_hooks(void) {
-#if SUITESPARSE_VERSION >= SUITESPARSE_VER_CODE(6, 0)
-  SuiteSparse_config_malloc_func_set(hook_malloc);
-  SuiteSparse_config_calloc_func_set(hook_calloc);
-  SuiteSparse_config_realloc_func_set(hook_realloc);
-  SuiteSparse_config_free_func_set(hook_free);
-#else
-  SuiteSparse_config.malloc_func = hook_malloc;
-  SuiteSparse_config.calloc_func = hook_calloc;
-  SuiteSparse_config.realloc_func = hook_realloc;
-  SuiteSparse_config.free_func = hook_free;
-#endif
-}
 
 /* A chain of points hanging from the ground: 3 coordinates and 1 rod each. */
 enum { LINKS = 12, SIZE = 4 * LINKS, COUNT = 9 * LINKS };
@@ -101,7 +61,7 @@ enum { SOLVERS = sizeof solvers / sizeof *solvers };
 Test(linsys_faults, our_allocator_fails_at_every_point) {
   chain c;
   chain_make(&c);
-  install_hooks();
+  test_hooks_install();
   double x[2 * SIZE];
   for (size_t v = 0; v < SOLVERS; v++) {
     if (!vin_solver_available(solvers[v])) continue;
@@ -110,7 +70,7 @@ Test(linsys_faults, our_allocator_fails_at_every_point) {
       vin_context context = test_context(&allocator);
       vin_status status = whole_life(&c, solvers[v], &context, x);
       cr_assert_eq(allocator.live, 0, "%s, allocation %d", vin_solver_name(solvers[v]), (int)k);
-      cr_assert_eq(hooks.live, 0);
+      cr_assert_eq(test_hooks.live, 0);
       if (allocator.calls < k) {
         cr_assert_eq(status, VIN_OK);
         break;
@@ -124,20 +84,20 @@ Test(linsys_faults, our_allocator_fails_at_every_point) {
 Test(linsys_faults, suitesparse_allocator_fails_at_every_point) {
   chain c;
   chain_make(&c);
-  install_hooks();
+  test_hooks_install();
   double x[2 * SIZE];
   for (size_t v = 0; v < SOLVERS; v++) {
     if (!vin_solver_available(solvers[v])) continue;
     for (int64_t k = 1;; k++) {
-      memset(&hooks, 0, sizeof hooks);
-      hooks.fail_at = k;
+      memset(&test_hooks, 0, sizeof test_hooks);
+      test_hooks.fail_at = k;
       test_allocator allocator = {0};
       vin_context context = test_context(&allocator);
       vin_status status = whole_life(&c, solvers[v], &context, x);
-      cr_assert_eq(hooks.live, 0, "%s, SuiteSparse allocation %d leaks",
+      cr_assert_eq(test_hooks.live, 0, "%s, SuiteSparse allocation %d leaks",
                    vin_solver_name(solvers[v]), (int)k);
       cr_assert_eq(allocator.live, 0);
-      if (hooks.calls < k) {
+      if (test_hooks.calls < k) {
         cr_assert_eq(status, VIN_OK);
         break;
       }
@@ -151,7 +111,7 @@ Test(linsys_faults, suitesparse_allocator_fails_at_every_point) {
 Test(linsys_faults, report_55_a_thousand_lives_leave_nothing) {
   chain c;
   chain_make(&c);
-  install_hooks();
+  test_hooks_install();
   double x[2 * SIZE];
   test_allocator allocator = {0};
   vin_context context = test_context(&allocator);
@@ -160,13 +120,13 @@ Test(linsys_faults, report_55_a_thousand_lives_leave_nothing) {
       if (vin_solver_available(solvers[v]))
         cr_assert_eq(whole_life(&c, solvers[v], &context, x), VIN_OK);
   cr_assert_eq(allocator.live, 0);
-  cr_assert_eq(hooks.live, 0);
+  cr_assert_eq(test_hooks.live, 0);
 }
 
 Test(linsys_faults, refactoring_allocates_nothing) {
   chain c;
   chain_make(&c);
-  install_hooks();
+  test_hooks_install();
   double x[2 * SIZE];
   for (size_t v = 0; v < SOLVERS; v++) {
     if (!vin_solver_available(solvers[v])) continue;
@@ -179,13 +139,13 @@ Test(linsys_faults, refactoring_allocates_nothing) {
     cr_assert_eq(vin_linsys_create(&s, &context, SIZE, c.pattern, &options), VIN_OK);
     int64_t created = allocator.calls, suitesparse = 0;
     for (int round = 0; round < 5; round++) {
-      if (round == 1) suitesparse = hooks.calls; /* the first one sizes CHOLMOD's factor */
+      if (round == 1) suitesparse = test_hooks.calls; /* the first one sizes CHOLMOD's factor */
       cr_assert_eq(vin_linsys_factor(s, c.value), VIN_OK);
       cr_assert_eq(vin_linsys_solve(s, 1, c.b, x), VIN_OK);
     }
     cr_assert_eq(allocator.calls, created, "%s", vin_solver_name(solvers[v]));
     if (solvers[v] != VIN_SOLVER_UMFPACK) /* which allocates its factors anew each time */
-      cr_assert_eq(hooks.calls, suitesparse, "%s", vin_solver_name(solvers[v]));
+      cr_assert_eq(test_hooks.calls, suitesparse, "%s", vin_solver_name(solvers[v]));
     cr_assert_eq(vin_linsys_solve(s, 2, c.b, x), VIN_OK);
     cr_assert_eq(allocator.calls, created + 1, "grown once for the second column");
     cr_assert_eq(vin_linsys_solve(s, 2, c.b, x), VIN_OK);

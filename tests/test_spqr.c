@@ -1,9 +1,9 @@
 /* test_spqr - the rank-revealing QR by itself: dependent columns of sparse matrices with and without
  * dense rows. What it does for saddle-point systems: test_kkt_rank.c. */
 #include "linsys/linsys.h"
+#include "test_hooks.h"
 #include "test_rank_support.h"
 
-#include <SuiteSparse_config.h>
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -78,48 +78,11 @@ Test(spqr, columns_at_the_edge) {
   problem_free(&p);
 }
 
-/* SuiteSparse's hooks belong to the process: Criterion runs each test in a process of its own. */
-static struct { int64_t calls, fail_at, live; } hooks;
-
-static void *hook_malloc(size_t bytes) {
-  void *p = ++hooks.calls == hooks.fail_at ? NULL : malloc(bytes);
-  hooks.live += p != NULL;
-  return p;
-}
-static void *hook_calloc(size_t count, size_t bytes) {
-  void *p = ++hooks.calls == hooks.fail_at ? NULL : calloc(count, bytes);
-  hooks.live += p != NULL;
-  return p;
-}
-static void *hook_realloc(void *old, size_t bytes) {
-  void *p = ++hooks.calls == hooks.fail_at ? NULL : realloc(old, bytes);
-  hooks.live += p != NULL && old == NULL;
-  return p;
-}
-static void hook_free(void *p) {
-  hooks.live -= p != NULL;
-  free(p);
-}
-
-static void install_hooks(void) {
-#if SUITESPARSE_VERSION >= SUITESPARSE_VER_CODE(6, 0)
-  SuiteSparse_config_malloc_func_set(hook_malloc);
-  SuiteSparse_config_calloc_func_set(hook_calloc);
-  SuiteSparse_config_realloc_func_set(hook_realloc);
-  SuiteSparse_config_free_func_set(hook_free);
-#else
-  SuiteSparse_config.malloc_func = hook_malloc;
-  SuiteSparse_config.calloc_func = hook_calloc;
-  SuiteSparse_config.realloc_func = hook_realloc;
-  SuiteSparse_config.free_func = hook_free;
-#endif
-}
-
 /* Each allocation of SuiteSparseQR fails once: told (or, for a realloc that only gives back, not
  * needed), nothing leaks, no wrong rank. */
 Test(spqr, suitesparse_without_memory) {
   if (!vini_rank_available()) return;
-  install_hooks();
+  test_hooks_install();
   test_random random = {16};
   problem p = product_problem(40, 20, 15, &random);
   vin_sparse *a = NULL;
@@ -131,17 +94,17 @@ Test(spqr, suitesparse_without_memory) {
     vini_object object = {.context = vin_context_default()};
     unsigned char dependent[20];
     vin_int rank;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.fail_at = k;
+    memset(&test_hooks, 0, sizeof test_hooks);
+    test_hooks.fail_at = k;
     vin_status status =
         vini_dependent_columns(&object, vin_sparse_view(a), 1e-10, dependent, &rank);
-    cr_expect_eq(hooks.live, 0, "allocation %d: %d blocks left", (int)k, (int)hooks.live);
+    cr_expect_eq(test_hooks.live, 0, "allocation %d: %d blocks left", (int)k, (int)test_hooks.live);
     cr_expect(status == VIN_OK || status == VIN_ERR_NO_MEMORY || status == VIN_ERR_INTERNAL,
               "%d: %s", (int)k, object.text);
     cr_expect_eq(rank, status == VIN_OK ? expected : 0);
-    if (hooks.calls < k) break;
+    if (test_hooks.calls < k) break;
   }
-  cr_expect_gt(hooks.calls, 10);
+  cr_expect_gt(test_hooks.calls, 10);
   vin_sparse_destroy(a);
   problem_free(&p);
 }

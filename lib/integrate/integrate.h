@@ -46,7 +46,7 @@ typedef struct vini_mark {
   bool known;
 } vini_mark;
 
-/* Every vin_method has its line, in order; one that this build lacks has no step. */
+/* Every vin_method has its line, in order. */
 extern const vini_method vini_methods[];
 extern const int vini_method_count;
 

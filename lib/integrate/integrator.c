@@ -64,9 +64,6 @@ static vin_status check_options(vin_integrator *self) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "method is %d, no vin_method", (int)o->method);
   }
   self->method = &vini_methods[o->method];
-  if (self->method->step == NULL) {
-    return vini_fail(object, VIN_ERR_UNSUPPORTED, "%s is not in this build", self->method->name);
-  }
   if ((unsigned)o->projection > VIN_PROJECTION_BOTH) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "projection is %d, no vin_projection",
                      (int)o->projection);

@@ -14,7 +14,7 @@ void vini_line_table_fill(vini_line_table *t, int k, int s, int r) {
   vini_small_inverse(r, t->x, t->xr_inverse);
 }
 
-/* Theory (38). The last step's v(c) = v0 + sum_j h w_j I_j(c), h w = X^-1 d, is extended to c = 1 + ratio x
+/* Theory (L9). The last step's v(c) = v0 + sum_j h w_j I_j(c), h w = X^-1 d, is extended to c = 1 + ratio x
  * and expanded again, about its end: new d_i = int P_i(x) (v(1 + ratio x) - v(1)) dx. The integrands
  * have degree <= 2 s - 1, which s nodes integrate exactly. */
 void vini_line_table_predict(vini_line_table *t, double ratio) {
