@@ -121,12 +121,11 @@ typedef struct vin_options {
   int shift_constraints; /* default 0; 1, with fix_start = 0: vin_sim shifts the constraints so that an
                             inconsistent start fits, see vin_system_shifted() */
   /* implicit methods: */
-  double
-      newton_tolerance; /* default 1e-12, 0..1: largest last increment of a stage, of p relative to
-                              max |p| and of v to max |v|; or until rounding stops it. What is left
-                              adds up over the steps and grows with the motion's sensitivity: for
-                              results below 1e-9 in many steps ask for 1e-14 */
-  int max_newton;       /* default 20, 1..1000: iterations of a stage, after which the step fails */
+  /* 0..1: largest last increment of a stage, of p relative to max |p| and of v to max |v|; or until
+   * rounding stops it. What is left adds up over the steps and grows with the motion's sensitivity:
+   * for results below 1e-9 in many steps ask for 1e-14 */
+  double newton_tolerance; /* default 1e-12 */
+  int max_newton; /* default 20, 1..1000: iterations of a stage, after which the step fails */
 } vin_options;
 VIN_API vin_options vin_options_default(void);
 
