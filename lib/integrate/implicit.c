@@ -19,11 +19,6 @@ static vin_status check_options(vin_integrator *self) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "spectral_radius is %g, must be in 0..1",
                      o->spectral_radius);
   }
-  if (o->baumgarte.order > 2) {
-    return vini_fail(object, VIN_ERR_UNSUPPORTED,
-                     "%s takes Baumgarte's stabilisation of first and second order only",
-                     self->method->name);
-  }
   return VIN_OK;
 }
 
@@ -33,7 +28,8 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
   vin_method method = self->options.method;
   size_t past = method == VIN_METHOD_BDF2 ? n : 0,
          algorithmic = method == VIN_METHOD_GENERALIZED_ALPHA ? n : 0,
-         combined = stages > 1 ? stages * (n + m) : 0;
+         combined = stages > 1 ? stages * (n + m) : 0,
+         third = self->options.baumgarte.order == 3 ? m : 0;
   struct {
     double **vector;
     size_t size;
@@ -50,7 +46,10 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
                 {&data->guess_l, stages * m},
                 {&data->past_p, past},
                 {&data->past_v, past},
-                {&data->algorithmic, algorithmic}};
+                {&data->algorithmic, algorithmic},
+                {&data->w_base, third},
+                {&data->wdot, stages * third},
+                {&data->past_w, past > 0 ? third : 0}};
   enum { COUNT = sizeof wanted / sizeof *wanted };
   size_t total = 0;
   for (int k = 0; k < COUNT; k++) total += wanted[k].size;
@@ -61,6 +60,7 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
     *wanted[k].vector = next;
     next += wanted[k].size;
   }
+  if (third == 0) data->w_base = data->wdot = data->past_w = NULL;
   return data->memory != NULL && data->dropped != NULL;
 }
 
@@ -116,21 +116,29 @@ vin_status vini_implicit_find_dropped(vin_integrator *self, double t, const doub
 vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double *p,
                                     const double *v, bool factored) {
   vini_implicit *data = self->data;
-  VINI_TRY(vini_projector_acceleration(self->projector, t, p, v, factored, self->vdot, data->lambda,
-                                       NULL));
+  VINI_TRY(vini_accelerate(self, t, p, v, self->w, factored, self->vdot, data->lambda, self->wdot));
   take_dropped(self);
   return VIN_OK;
 }
 
-double vini_stabilised(const vin_integrator *self, double gamma, double beta) {
+double complex vini_stabilised(const vin_integrator *self, double complex gamma) {
   const vin_baumgarte *b = &self->options.baumgarte;
-  if (b->order == 1) return gamma / b->tau;
-  return b->order == 2 ? b->omega * (2 * b->zeta * gamma + b->omega * beta) : 0;
+  switch (b->order) {
+  case 1:
+    return gamma / b->tau;
+  case 2:
+    return b->omega * gamma * (2 * b->zeta + b->omega * gamma);
+  case 3:
+    return gamma * gamma * (b->b + b->c * gamma) / (1 + b->a * gamma);
+  default:
+    return 0;
+  }
 }
 
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from) {
   vini_implicit *data = self->data;
   data->matrix.factored = data->pair.factored = false;
   data->past_h = 0;
+  vini_begin_w(self);
   return vini_implicit_accelerate(self, from->t, from->p, from->v, false);
 }

@@ -75,7 +75,14 @@ static vin_status constraint_rows(vin_integrator *self, const vini_stage *stage,
     for (vin_int i = 0; i < self->m; i++) x[i] = -x[i] / stage->beta;
     return VIN_OK;
   }
-  VINI_TRY(vini_acceleration_rows(self, stage->t, p, v, NULL, NULL, x));
+  VINI_TRY(vini_acceleration_rows(self, stage->t, p, v, stage->w_base, stage->wdot, x));
+  if (stage->wdot != NULL) {
+    const double share = 1 / (1 + stage->gamma * self->options.baumgarte.a);
+    for (vin_int i = 0; i < self->m; i++) {
+      stage->wdot[i] *= share;
+      x[i] += stage->gamma * stage->wdot[i];
+    }
+  }
   vini_projector_add_jacobian(projector, -1, a, x);
   return VIN_OK;
 }
@@ -141,7 +148,7 @@ static vin_status factor(vin_integrator *self, const vini_stage *stage, const do
   if (!stage->position_level) {
     block.g_p = stage->beta;
     block.g_v = stage->gamma;
-    block.rows += vini_stabilised(self, stage->gamma, stage->beta);
+    block.rows += creal(vini_stabilised(self, stage->gamma));
   }
   data->gamma = stage->gamma;
   data->beta = stage->beta;
@@ -222,6 +229,10 @@ vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, doubl
   if (status != VIN_OK) {
     data->matrix.factored = false;
     return status;
+  }
+  if (stage->wdot != NULL) { /* of the result, not of the last iterate */
+    VINI_TRY(vini_projector_jacobian(self->projector, stage->t, p));
+    VINI_TRY(constraint_rows(self, stage, p, v, data->a, data->x));
   }
   return vini_stage_check_dropped(self, stage, p, v, data->a);
 }

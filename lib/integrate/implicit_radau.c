@@ -84,10 +84,10 @@ static void place(const vin_integrator *self, const vin_state *from, double h, i
   }
 }
 
-static vini_block block_of(const vin_integrator *self, double mass, double gamma, double beta) {
+static vini_block block_of(double mass, double gamma, double beta, double stabilised) {
   return (vini_block){.mass = mass,
                       .jacobian = mass,
-                      .rows = mass + vini_stabilised(self, gamma, beta),
+                      .rows = mass + stabilised,
                       .f_p = beta,
                       .f_v = gamma,
                       .g_p = beta,
@@ -114,14 +114,17 @@ static vin_status factor(vin_integrator *self, const vin_state *from, double h, 
   double size = inverse_alpha * inverse_alpha + inverse_beta * inverse_beta;
   double mu = h / inverse_real, re = h * inverse_alpha / size, im = -h * inverse_beta / size;
   double square_re = re * re - im * im, square_im = 2 * re * im;
-  const vini_block real = block_of(self, 1, mu, mu * mu),
-                   complex[4] = {
-                       block_of(self, 1, re, square_re), block_of(self, 0, -im, -square_im),
-                       block_of(self, 0, im, square_im), block_of(self, 1, re, square_re)};
+  const double more = creal(vini_stabilised(self, mu));
+  const double complex pair = vini_stabilised(self, re + im * I);
+  const vini_block real = block_of(1, mu, mu * mu, more),
+                   complex_pair[4] = {block_of(1, re, square_re, creal(pair)),
+                                      block_of(0, -im, -square_im, -cimag(pair)),
+                                      block_of(0, im, square_im, cimag(pair)),
+                                      block_of(1, re, square_re, creal(pair))};
   data->gamma = h;
   VINI_TRY(vini_augmented_factor(&data->matrix, &real, projector->mass_values,
                                  projector->jacobian_values));
-  return vini_augmented_factor(&data->pair, complex, projector->mass_values,
+  return vini_augmented_factor(&data->pair, complex_pair, projector->mass_values,
                                projector->jacobian_values);
 }
 
@@ -137,21 +140,77 @@ static void combine(const vin_integrator *self, const double by[STAGES][STAGES],
   }
 }
 
-/* Residuals of all stages, and their increments in data->x. */
-static vin_status increments(vin_integrator *self, const vin_state *from, double h,
-                             vini_newton *newton) {
+/* inverse := (1 + g A)^-1, by cofactors */
+static void invert(double g, double by[STAGES][STAGES]) {
+  const tableau t = radau();
+  double x[STAGES][STAGES], determinant = 0;
+  for (int i = 0; i < STAGES; i++) {
+    for (int j = 0; j < STAGES; j++) x[i][j] = (i == j) + g * t.a[i][j];
+  }
+  for (int i = 0; i < STAGES; i++) {
+    const int i1 = (i + 1) % STAGES, i2 = (i + 2) % STAGES;
+    for (int j = 0; j < STAGES; j++) {
+      const int j1 = (j + 1) % STAGES, j2 = (j + 2) % STAGES;
+      by[j][i] = x[i1][j1] * x[i2][j2] - x[i1][j2] * x[i2][j1];
+    }
+    determinant += x[0][i] * (x[1][(i + 1) % STAGES] * x[2][(i + 2) % STAGES] -
+                              x[1][(i + 2) % STAGES] * x[2][(i + 1) % STAGES]);
+  }
+  for (int i = 0; i < STAGES; i++) {
+    for (int j = 0; j < STAGES; j++) by[i][j] /= determinant;
+  }
+}
+
+/* Phi'' at the stages, w_i = w0 + h sum_j a_ij W_j with W_i = -(a w_i + b h_i + c Phi_i): data->wdot holds
+ * -(a w0 + b h_i + c Phi_i), becomes W; the rows of x, which have w0, get w_i; data->w_base is w of the last stage. */
+static void integrate_w(vin_integrator *self, double h) {
   vini_implicit *data = self->data;
   const tableau t = radau();
-  size_t size = (size_t)self->n + (size_t)self->m;
+  size_t m = (size_t)self->m, size = (size_t)self->n + m;
+  double by[STAGES][STAGES];
+  invert(h * self->options.baumgarte.a, by);
+  for (size_t c = 0; c < m; c++) {
+    const double r[STAGES] = {data->wdot[c], data->wdot[m + c], data->wdot[2 * m + c]};
+    double w[STAGES];
+    for (int i = 0; i < STAGES; i++) w[i] = by[i][0] * r[0] + by[i][1] * r[1] + by[i][2] * r[2];
+    for (int i = 0; i < STAGES; i++) {
+      const double change = h * (t.a[i][0] * w[0] + t.a[i][1] * w[1] + t.a[i][2] * w[2]);
+      data->wdot[(size_t)i * m + c] = w[i];
+      if (!data->dropped[c]) data->x[(size_t)i * size + (size_t)self->n + c] += change;
+      if (i == STAGES - 1) data->w_base[c] = self->w[c] + change;
+    }
+  }
+}
+
+/* Residuals of all stages in data->x. */
+static vin_status residuals(vin_integrator *self, const vin_state *from, double h,
+                            vini_newton *newton) {
+  vini_implicit *data = self->data;
+  const tableau t = radau();
+  size_t m = (size_t)self->m, size = (size_t)self->n + m;
   newton->residual = 0;
   for (int i = 0; i < STAGES; i++) {
     double *x = data->x + (size_t)i * size;
     vini_stage stage = {.t = from->t + t.c[i] * h, .h = h};
+    if (self->w != NULL) {
+      stage.w_base = self->w;
+      stage.wdot = data->wdot + (size_t)i * m;
+    }
     place(self, from, h, i, data->p, data->v);
     VINI_TRY(
         vini_stage_residual(self, &stage, data->p, data->v, stage_a(self, i), stage_l(self, i), x));
     newton->residual = vini_max(newton->residual, vini_max_abs(x, self->n));
   }
+  if (self->w != NULL) integrate_w(self, h);
+  return VIN_OK;
+}
+
+/* Increments of all stages in data->x. */
+static vin_status increments(vin_integrator *self, const vin_state *from, double h,
+                             vini_newton *newton) {
+  vini_implicit *data = self->data;
+  size_t size = (size_t)self->n + (size_t)self->m;
+  VINI_TRY(residuals(self, from, h, newton));
   combine(self, inverse, data->x, data->y);
   VINI_TRY(vini_augmented_solve(&data->matrix, data->y));
   VINI_TRY(vini_augmented_solve(&data->pair, data->y + size));
@@ -194,7 +253,9 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
     add(self, h, &dp, &dv);
     self->stats.sweeps++;
     vini_verdict verdict = vini_newton_judge(&newton, &self->options, dp, dv, due);
-    if (verdict == VINI_NEWTON_CONVERGED) return VIN_OK;
+    if (verdict == VINI_NEWTON_CONVERGED) { /* Phi'' is to be that of the result */
+      return self->w == NULL ? VIN_OK : residuals(self, from, h, &newton);
+    }
     if (verdict == VINI_NEWTON_DIVERGED) return vini_newton_failure(self, &newton);
     due = verdict == VINI_NEWTON_RENEW;
     stage = 1;
@@ -300,12 +361,20 @@ static vin_status step(vin_integrator *self, const vin_state *from, double h, vi
   VINI_TRY(solve(self, from, h));
   const double *a = stage_a(self, STAGES - 1);
   vini_stage end = {.t = from->t + h, .h = h};
+  if (self->w != NULL) {
+    end.w_base = data->w_base;
+    end.wdot = data->wdot + (STAGES - 1) * (size_t)self->m;
+  }
   place(self, from, h, STAGES - 1, to->p, to->v);
   VINI_TRY(vini_stage_check_dropped(self, &end, to->p, to->v, a));
   VINI_TRY(estimate(self, from, h, to));
   memcpy(self->vdot, a, (size_t)self->n * sizeof(double));
   memcpy(data->lambda, stage_l(self, STAGES - 1), (size_t)self->m * sizeof(double));
   memcpy(to->lambda, data->lambda, (size_t)self->m * sizeof(double));
+  if (self->w != NULL) {
+    memcpy(self->w, data->w_base, (size_t)self->m * sizeof(double));
+    memcpy(self->wdot, end.wdot, (size_t)self->m * sizeof(double));
+  }
   data->past_h = h;
   return vini_project_step(self, from, end.t, to, &self->factor_fits);
 }

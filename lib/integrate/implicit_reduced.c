@@ -30,13 +30,28 @@ static vin_status solve(vin_integrator *self, double t, double h, double gamma, 
                       .p_base = data->p_base,
                       .v_base = data->v_base,
                       .gamma = gamma,
-                      .beta = gamma * gamma};
-  return vini_stage_solve(self, &stage, p, v);
+                      .beta = gamma * gamma,
+                      .w_base = data->w_base,
+                      .wdot = data->wdot};
+  VINI_TRY(vini_stage_solve(self, &stage, p, v));
+  for (vin_int i = 0; self->w != NULL && i < self->m; i++) {
+    data->w_base[i] += gamma * data->wdot[i]; /* Phi'' of the stage */
+  }
+  return VIN_OK;
+}
+
+/* base := x + c y for Phi'', where that is integrated; y may be NULL */
+static void base_w(const vin_integrator *self, const double *x, double c, const double *y) {
+  const vini_implicit *data = self->data;
+  for (vin_int i = 0; self->w != NULL && i < self->m; i++) {
+    data->w_base[i] = x[i] + (y == NULL ? 0 : c * y[i]);
+  }
 }
 
 static vin_status one_stage(vin_integrator *self, const vin_state *from, double h, double gamma,
                             double t, vin_state *to) {
   vini_implicit *data = self->data;
+  base_w(self, self->w, 0, NULL);
   memcpy(data->p_base, from->p, (size_t)self->n * sizeof(double));
   memcpy(data->v_base, from->v, (size_t)self->n * sizeof(double));
   return solve(self, t, h, gamma, to->p, to->v);
@@ -54,6 +69,7 @@ static vin_status midpoint(vin_integrator *self, const vin_state *from, double h
 static vin_status trapezoidal(vin_integrator *self, const vin_state *from, double h,
                               vin_state *to) {
   vini_implicit *data = self->data;
+  base_w(self, self->w, 0.5 * h, self->wdot);
   for (vin_int i = 0; i < self->n; i++) {
     data->v_base[i] = from->v[i] + 0.5 * h * self->vdot[i];
     data->p_base[i] = from->p[i] + 0.5 * h * from->v[i];
@@ -70,6 +86,7 @@ static vin_status start_bdf2(vin_integrator *self, const vin_state *from, double
     data->p_base[i] = from->p[i] + (1 - g) * h * to->v[i];
     data->v_base[i] = from->v[i] + (1 - g) * h * data->a[i];
   }
+  base_w(self, self->w, (1 - g) * h, data->wdot);
   return solve(self, from->t + h, h, g * h, to->p, to->v);
 }
 
@@ -86,10 +103,14 @@ static vin_status bdf2(vin_integrator *self, const vin_state *from, double h, vi
       data->p_base[i] = last * from->p[i] + past * data->past_p[i];
       data->v_base[i] = last * from->v[i] + past * data->past_v[i];
     }
+    for (vin_int i = 0; self->w != NULL && i < self->m; i++) {
+      data->w_base[i] = last * self->w[i] + past * data->past_w[i];
+    }
     VINI_TRY(solve(self, from->t + h, h, h * (1 + ratio) / (1 + 2 * ratio), to->p, to->v));
   }
   memcpy(data->past_p, from->p, (size_t)self->n * sizeof(double));
   memcpy(data->past_v, from->v, (size_t)self->n * sizeof(double));
+  if (self->w != NULL) memcpy(data->past_w, self->w, (size_t)self->m * sizeof(double));
   return VIN_OK;
 }
 
@@ -106,12 +127,23 @@ static vin_status advance(vin_integrator *self, const vin_state *from, double h,
   }
 }
 
+/* Phi'' and its rate at the end, from the last stage, which is the middle of midpoint's step. */
+static void end_w(vin_integrator *self) {
+  const vini_implicit *data = self->data;
+  const bool middle = self->options.method == VIN_METHOD_MIDPOINT;
+  for (vin_int i = 0; self->w != NULL && i < self->m; i++) {
+    self->w[i] = middle ? data->w_base[i] + (data->w_base[i] - self->w[i]) : data->w_base[i];
+    self->wdot[i] = data->wdot[i];
+  }
+}
+
 static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   vini_implicit *data = self->data;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   memcpy(data->a, self->vdot, n * sizeof(double));
   memcpy(data->l, data->lambda, m * sizeof(double));
   VINI_TRY(advance(self, from, h, to));
+  end_w(self);
   bool factored = false;
   VINI_TRY(vini_project_step(self, from, from->t + h, to, &factored));
   vin_method method = self->options.method;

@@ -43,7 +43,8 @@ typedef struct vini_dense {
 typedef struct vini_mark {
   double *vdot, *w, *wdot; /* n, m, m; NULL: not made */
   int64_t since_projection;
-  bool known;
+  bool known;   /* vdot */
+  bool known_w; /* w and wdot */
 } vini_mark;
 
 /* Every vin_method has its line, in order. */
@@ -87,6 +88,7 @@ struct vin_integrator {
   vini_dense *dense; /* NULL: not asked for */
   /* third-order stabilisation: Phi'' at the last end and its rate (m), else NULL */
   double *w, *wdot;
+  bool rewound; /* w is that of the marked state, from which the next step starts */
 };
 
 /* Methods. `continues`: from is the end of the last step and self->valid holds. */
@@ -149,6 +151,8 @@ void vini_dense_keep(vin_integrator *self, const vin_state *from, const vin_stat
 void vini_integrator_mark(vin_integrator *self, bool continues);
 bool vini_integrator_rewind(vin_integrator *self);
 void vini_integrator_reject(vin_integrator *self);
+/* A step from a state that is not the last end: Phi'' is 0 there, unless it is the marked one. */
+void vini_begin_w(vin_integrator *self);
 bool vini_mark_allocate(vin_integrator *self); /* false: no memory */
 void vini_mark_free(vin_integrator *self);
 
