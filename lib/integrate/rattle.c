@@ -24,8 +24,8 @@
  * FLOOR_FACTOR times the floor it failed. */
 #define LEAST_GAIN 2.0
 #define FLOOR_FACTOR 16.0
-/* The floor is a bound; the rounding that is met is about this part of it. */
-#define FLOOR_ROUNDING (1.0 / 16)
+/* The floor is eight times what rounding of the positions to the nearest number makes of Phi. */
+#define FLOOR_ROUNDING (1.0 / 8)
 /* Sweeps over a force that depends on v; contraction is h/2 |M^-1 df/dv|. */
 #define FORCE_SWEEPS 50
 #define FORCE_STAGNATION 1e-12
@@ -80,6 +80,7 @@ static vin_status solve_increment(vin_integrator *self, double h) {
 static vin_status begin(vin_integrator *self, const vin_state *from, double h, bool continues) {
   if (!continues) {
     self->floor_age = -1;
+    memset(self->rest, 0, (size_t)self->n * sizeof(double));
     VINI_TRY(prepare(self, from, h));
     return solve_increment(self, h);
   }
@@ -114,13 +115,28 @@ static vin_status diverges(vin_integrator *self, int sweeps, double gain) {
       sweeps, gain);
 }
 
+/* p1 := p0 + h w, with what rounding has kept back of the steps before. */
 static void positions(const vin_integrator *self, const vin_state *from, double h, double *p1) {
-  for (vin_int i = 0; i < self->n; i++) p1[i] = from->p[i] + h * (from->v[i] + self->next[i]);
+  const double *rest = self->rest;
+  for (vin_int i = 0; i < self->n; i++) {
+    p1[i] = from->p[i] + (h * (from->v[i] + self->next[i]) + rest[i]);
+  }
 }
 
-/* One frozen Newton correction: K(p0) [dz; dk] = [0; -Phi/h]. Rows whose residual is only rounding are
- * left alone: at the far end of a chain of 10^6 m it is 1e-10 m in each, and to feed all of them back
- * would shake the rods at its fixed end by their sum. */
+/* w := v0 + z, and what p1 = p0 + h w loses to rounding (Knuth's two-sum), for the next step: without it
+ * the far end of a long chain takes random steps of 1e-10 m, whose correction shakes the whole chain. */
+static void half_step(vin_integrator *self, const vin_state *from, double h, const double *p1,
+                      double *w) {
+  for (vin_int i = 0; i < self->n; i++) {
+    w[i] = from->v[i] + self->next[i];
+    const double move = h * w[i] + self->rest[i], start = p1[i] - move;
+    self->rest[i] = (from->p[i] - start) + (move - (p1[i] - start));
+  }
+}
+
+/* One frozen Newton correction: K(p0) [dz; dk] = [0; -Phi/h]. Rows whose residual is only the rounding
+ * of p1 are left alone, since the next step takes that back (self->rest): at the far end of a chain of
+ * 10^6 m it is 1e-10 m, and to move half a million rods by that shakes those at the fixed end. */
 static vin_status sweep(vin_integrator *self, const double *phi, double h) {
   vin_int n = self->n;
   memset(self->z, 0, (size_t)n * sizeof(double));
@@ -305,7 +321,7 @@ static vin_status velocity_stage(vin_integrator *self, const vin_state *from, do
   vin_int n = self->n, m = self->m;
   double t1 = from->t + h, *w = to->v; /* v1 = w + d takes its place */
   bool velocity_free = (self->system->desc.flags & VIN_FORCE_VELOCITY_FREE) != 0;
-  for (vin_int i = 0; i < n; i++) w[i] = from->v[i] + self->next[i];
+  half_step(self, from, h, to->p, w);
   velocity stage = {.self = self, .to = to, .t1 = t1, .h = h};
   VINI_TRY(vini_projector_factor_solve(self->projector, t1, to->p, w, load_both, &stage, self->z));
   const double *d = self->z; /* behind it stands self->next */
