@@ -15,6 +15,7 @@
 #include "integrate/integrate.h"
 
 #include "kkt/kkt.h"
+#include "project/minimise.h"
 
 #include <float.h>
 #include <math.h>
@@ -94,8 +95,8 @@ static vin_status begin(vin_integrator *self, const vin_state *from, double h, b
 }
 
 /* max over rows of |Phi_c| / limit_c, where limit_c = max(tolerance, rounding floor). */
-static double excess(const vin_integrator *self, const double *phi) {
-  const double *floor = self->floor, tolerance = self->options.position_tolerance;
+static double excess(const vin_integrator *self, double tolerance, const double *phi) {
+  const double *floor = self->floor;
   vin_int inside = 0;
   for (vin_int c = 0; c < self->m; c++) inside += fabs(phi[c]) <= vini_max(tolerance, floor[c]);
   if (inside == self->m) return 1; /* or less: arrived */
@@ -151,24 +152,35 @@ static vin_status sweep(vin_integrator *self, const double *phi, double h) {
   return VIN_OK;
 }
 
-static vin_status position_stage(vin_integrator *self, const vin_state *from, double h,
-                                 double *p1) {
-  double *phi = self->wm[0], last = HUGE_VAL;
-  int slow = 0;
+/* Floors of Phi at p, and the tolerance: relative to the positions where all of them are small (P9). */
+static void renew_floor(vin_integrator *self, const double *p) {
   if (self->floor_age < 0 || self->floor_age >= FLOOR_STEPS) {
-    vini_projector_floor(self->projector, from->p, self->floor);
+    vini_projector_floor(self->projector, p, self->floor);
+    const double size = VINI_SHARPNESS * vini_max_abs(self->floor, self->m);
+    self->sharp = self->options.position_tolerance * vini_min(1, size);
     self->floor_age = 0;
   }
   self->floor_age++;
+}
+
+static vin_status position_stage(vin_integrator *self, const vin_state *from, double h,
+                                 double *p1) {
+  double *phi = self->wm[0], last = HUGE_VAL;
+  int slow = 0, polished = 0;
+  renew_floor(self, from->p);
+  const double tolerance = self->options.position_tolerance, sharp = self->sharp;
   for (int sweeps = 0;; sweeps++) {
     positions(self, from, h, p1);
     self->stats.constraint_evaluations++;
     VINI_TRY(vini_eval_constraint(self->system, &self->projector->object, from->t + h, p1, phi));
-    double e = excess(self, phi);
+    double e = excess(self, sharp, phi);
     if (e <= 1) return VIN_OK;
     if (!(e < HUGE_VAL)) return diverges(self, sweeps, e / last);
     bool gains = e * LEAST_GAIN <= last;
     if (!gains && e <= FLOOR_FACTOR) return VIN_OK;
+    if (sharp < tolerance && excess(self, tolerance, phi) <= 1) {
+      if (!gains || polished++ == VINI_POLISHES) return VIN_OK;
+    }
     slow = gains ? 0 : slow + 1;
     if (slow >= 2 || sweeps >= self->options.max_sweeps) return diverges(self, sweeps, e / last);
     last = e;
