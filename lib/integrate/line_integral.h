@@ -25,7 +25,7 @@ typedef struct vini_coefficient {
 typedef struct vini_line_table {
   int k, s, r;
   double c[VINI_GAUSS_MOST], b[VINI_GAUSS_MOST];
-  double value[VINI_GAUSS_MOST][VINI_GAUSS_MOST];              /* P_j(c_l): [l][j] */
+  vini_coefficient value[VINI_GAUSS_MOST][VINI_GAUSS_MOST];    /* P_j(c_l): [l][j] */
   vini_coefficient weight[VINI_GAUSS_MOST][VINI_GAUSS_MOST];   /* b_l P_j(c_l): [l][j] */
   vini_coefficient integral[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* I_j(c_l): [l][j] */
   double x[VINI_GAUSS_MOST][VINI_GAUSS_MOST];                  /* X_s, theory (L5) */

@@ -35,7 +35,8 @@ static vin_status work_done(vin_integrator *self, const vini_line_state *start, 
       VINI_TRY(vini_eval_constraint_rate(self->system, object, time, line->u, line->gap));
       for (int j = 0; j < t->r; j++) {
         const double *lambda = line->l_next + (size_t)j * (size_t)self->m;
-        for (vin_int c = 0; c < self->m; c++) power += t->value[l][j] * lambda[c] * line->gap[c];
+        for (vin_int c = 0; c < self->m; c++)
+          power += t->value[l][j].high * lambda[c] * line->gap[c];
       }
     }
     *work += h * t->b[l] * power;

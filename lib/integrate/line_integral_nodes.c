@@ -8,14 +8,8 @@
 /* Rows whose Phi is only rounding are left alone; this part of eps |Phi_p p| is. */
 #define ROUNDING_MET 0.25
 
-/* y += a x */
-static void add(vin_int count, double a, const double *restrict x, double *restrict y) {
-  for (vin_int i = 0; i < count; i++) y[i] += a * x[i];
-}
-
-/* The same with a coefficient of more digits than a double has: theory (L10). */
-static void add_exact(vin_int count, vini_coefficient a, const double *restrict x,
-                      double *restrict y) {
+/* y += a x with a coefficient of more digits than a double has: theory (L10). */
+static void add(vin_int count, vini_coefficient a, const double *restrict x, double *restrict y) {
   const double high = a.high, low = a.low;
   for (vin_int i = 0; i < count; i++) y[i] += high * x[i] + low * x[i];
 }
@@ -23,8 +17,7 @@ static void add_exact(vin_int count, vini_coefficient a, const double *restrict 
 void vini_line_node(const vin_integrator *self, const vini_line_state *start, double h, int l) {
   const vini_line *line = self->data;
   const vini_line_table *t = &line->table;
-  const double *value = t->value[l];
-  const vini_coefficient *integral = t->integral[l];
+  const vini_coefficient *value = t->value[l], *integral = t->integral[l];
   const double c = integral[0].high, c_low = integral[0].low;
   vin_int n = self->n;
   /* small terms first: what is left of p and v, then the increments, p and v last */
@@ -35,7 +28,7 @@ void vini_line_node(const vin_integrator *self, const vini_line_state *start, do
     u[i] = c * rate[i] + c_low * (rate[i] + v[i]);
   }
   for (int j = 1; j < t->s; j++) {
-    add_exact(n, integral[j], line->d_next + (size_t)j * (size_t)n, u);
+    add(n, integral[j], line->d_next + (size_t)j * (size_t)n, u);
     add(n, value[j], line->d_next + (size_t)j * (size_t)n, rate);
   }
   for (vin_int i = 0; i < n; i++) {
@@ -140,10 +133,10 @@ vin_status vini_line_evaluate(vin_integrator *self, const vini_line_state *start
   for (int l = 0; l < t->k; l++) {
     VINI_TRY(evaluate_node(self, start, h, l));
     for (int j = 0; j < t->s; j++) {
-      add_exact(self->n, t->weight[l][j], line->force, line->theta + (size_t)j * n);
+      add(self->n, t->weight[l][j], line->force, line->theta + (size_t)j * n);
     }
     for (int j = 1; j < t->r; j++) {
-      add_exact(self->m, t->weight[l][j], line->gap, line->c + (size_t)j * m);
+      add(self->m, t->weight[l][j], line->gap, line->c + (size_t)j * m);
     }
   }
   return evaluate_end(self, start, h);

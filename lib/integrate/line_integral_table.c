@@ -18,7 +18,7 @@ void vini_line_table_fill(vini_line_table *t, int k, int s, int r) {
     t->b[l] = (double)b[l];
     vini_legendre(s, c[l], p, integral);
     for (int j = 0; j < s; j++) {
-      t->value[l][j] = (double)p[j];
+      t->value[l][j] = split(p[j]);
       t->weight[l][j] = split(b[l] * p[j]);
       t->integral[l][j] = split(integral[j]);
     }
