@@ -1,5 +1,5 @@
 /* vincula/dae_integrate.h - variable-step implicit integration of sparse differential-algebraic
- * equations B y' = f(t, y) of index 1, 2 and 3. */
+ * equations B y' = f(t, y) and 0 = F(t, y, y') of index 1, 2 and 3. */
 #ifndef VINCULA_DAE_INTEGRATE_H
 #define VINCULA_DAE_INTEGRATE_H
 
@@ -76,6 +76,12 @@ VIN_API const char *vin_dae_integrator_error(const vin_dae_integrator *integrato
  *  above 1, are not judged: no method needs them). */
 VIN_API vin_status vin_dae_integrator_start(vin_dae_integrator *integrator, double t,
                                             const double *y);
+/** The start of a problem in the general form 0 = F(t, y, y'): y' (n) is copied, too; of unknowns whose
+ *  derivative is not in F it may be anything, 0 say. vin_dae_initialise() finds values that fit. With
+ *  check_start also derivatives are judged, those in F of index 1: VIN_ERR_BAD_INPUT names one that
+ *  would have to change by more than 10 tolerances a time_scale. */
+VIN_API vin_status vin_dae_integrator_start_implicit(vin_dae_integrator *integrator, double t,
+                                                     const double *y, const double *yp);
 /** One accepted step towards t_limit (either direction; finite), never past it and exactly onto it
  *  when it is near. Failed attempts are repeated with shorter steps. On failure time and state are
  *  those before the call. VIN_STEP_FAILED: the step would be shorter than 16 roundings of t; the text
@@ -94,6 +100,7 @@ typedef struct vin_dae_integrator_view {
   double step;      /* that the last step had, signed, s; 0: none yet */
   double next_step; /* that the next one will try */
   int order;        /* of the last step */
+  const double *yp; /* n: y' of the general form as the method has it; NULL in the others */
 } vin_dae_integrator_view;
 VIN_API vin_dae_integrator_view vin_dae_integrator_state(const vin_dae_integrator *integrator);
 

@@ -77,9 +77,21 @@ static void predict(vin_dae_integrator *self) {
   }
 }
 
+/* y' of the formula (R9) */
+static void derivative(vin_dae_integrator *self, double h, double gamma) {
+  for (vin_int i = 0; i < self->n; i++) {
+    self->yp_new[i] = (gamma * self->delta[i] + self->psi[i]) / h;
+  }
+}
+
 /* rhs := correction from f(y) - B (gamma delta + psi) / h, theory (R10) */
 static vin_status correct(vin_dae_integrator *self, double h, double gamma) {
   double *r = self->rhs, *scaled = self->work1;
+  if (self->implicit) {
+    derivative(self, h, gamma);
+    VINI_TRY(vini_dae_integrator_residual(self, self->tau + h, self->y_new, self->yp_new, r));
+    return vini_iteration_solve_real(self, r);
+  }
   VINI_TRY(vini_dae_integrator_f(self, self->tau + h, self->y_new, r));
   for (vin_int i = 0; i < self->n; i++) scaled[i] = gamma * self->delta[i] + self->psi[i];
   vini_iteration_mass(self, -1 / h, scaled, r);
@@ -131,8 +143,12 @@ static vini_outcome attempt(vin_dae_integrator *self, double h) {
   vini_outcome outcome = newton(self, h, gamma);
   if (outcome == VINI_OUTCOME_NEWTON) {
     /* for a Jacobian taken ahead: at a kink iterates jump from side to side, past the solution */
-    for (vin_int i = 0; i < self->n; i++) self->y_new[i] -= 0.5 * self->delta[i];
+    for (vin_int i = 0; i < self->n; i++) {
+      self->delta[i] *= 0.5;
+      self->y_new[i] -= self->delta[i];
+    }
   }
+  if (self->implicit) derivative(self, h, gamma);
   if (outcome != VINI_OUTCOME_DONE) return outcome;
   for (vin_int i = 0; i < self->n; i++) self->estimate[i] = self->delta[i] / (self->k + 1);
   self->error = vini_max(1e-10, vini_dae_integrator_norm(self, h, 1, self->estimate));

@@ -68,6 +68,13 @@ struct vin_dae_integrator {
   double h_last, h_next; /* 0: none yet, to be chosen */
   int order;
 
+  /* 0 = F(t, y, y'): f0 and what stands for f are -F, the iteration matrices (a/h) F_y' + F_y */
+  bool implicit;
+  double *yp;     /* n: y' of the state */
+  double *yp_new; /* n of the attempt; radau: 3n, of its stages */
+  double *mass;   /* F_y' in declared order, or B */
+  bool *has_rate; /* n: y_j' is in F */
+
   /* the attempt */
   double *y_new; /* n */
   double error, shrink;
@@ -114,6 +121,11 @@ struct vin_dae_integrator {
 
 /* f at t_start + tau; outside of the domain: VIN_RETRY. */
 vin_status vini_dae_integrator_f(vin_dae_integrator *self, double tau, const double *y, double *f);
+/* f := -F(t_start + tau, y, yp), likewise */
+vin_status vini_dae_integrator_residual(vin_dae_integrator *self, double tau, const double *y,
+                                        const double *yp, double *f);
+/* y' of the attempt's end */
+const double *vini_dae_integrator_rate(const vin_dae_integrator *self);
 /* weights at y; the scaled norm of count blocks of n, with the factors of the indices for step h */
 void vini_dae_integrator_weigh(vin_dae_integrator *self, const double *y);
 double vini_dae_integrator_norm(const vin_dae_integrator *self, double h, int blocks,
