@@ -44,6 +44,15 @@ typedef struct vin_dae_integrator_options {
   int max_order;           /* default 5, 1..5; bdf only */
   int check_start; /* default 1: start() refuses values that do not satisfy the equations; 0: takes
                              them as they are */
+  /* Times (break_count, finite, any order; copied) at which f, or a derivative of it, jumps: a step ends
+   * exactly there, and the next one begins anew, with order 1 and a first step of its own, without
+   * predictions from before. f is evaluated one rounding of t before and behind a break, never at it, so
+   * its value there does not matter. Unknowns of index 1 that jump with the equations do so when the next
+   * step begins. Example, an input that is switched twice:
+   *   const double breaks[] = {1.0, 2.5};
+   *   options.breaks = breaks, options.break_count = 2; */
+  const double *breaks; /* NULL */
+  vin_int break_count;  /* default 0 */
 } vin_dae_integrator_options;
 VIN_API vin_dae_integrator_options vin_dae_integrator_options_default(void);
 
@@ -54,6 +63,7 @@ typedef struct vin_dae_integrator_stats {
   int64_t residuals;   /* evaluations of f, without those inside difference Jacobians */
   int64_t differences; /* evaluations of f inside difference Jacobians */
   int64_t jacobians;
+  int64_t restarts;                  /* at breaks */
   int64_t symbolic, numeric, solves; /* real systems of n, for radau also of 2 n unknowns */
 } vin_dae_integrator_stats;
 

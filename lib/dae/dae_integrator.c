@@ -161,6 +161,7 @@ static void free_content(vin_dae_integrator *self) {
                      self->delta,    self->yp,       self->yp_new};
   for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) vini_free(context, owned[k]);
   vini_free(context, self->index);
+  vini_free(context, self->breaks);
   vini_free(context, self->has_rate);
   vini_iteration_destroy(self);
   vini_dae_work_destroy(&self->work);
@@ -177,6 +178,7 @@ static vin_status build(vin_dae_integrator *self) {
   vin_triplets mass = self->dae->desc.mass_pattern;
   for (vin_int k = 0; k < mass.count; k++) self->has_rate[mass.col[k]] = true;
   VINI_TRY(set_tolerances(self));
+  VINI_TRY(vini_dae_integrator_breaks(self));
   self->options.relative_tolerances = self->options.absolute_tolerances = NULL;
   VINI_TRY(vini_dae_work_create(&self->work, self->dae, &self->object));
   vini_radau_tableau_make(&self->tableau);
@@ -223,6 +225,7 @@ static void reset(vin_dae_integrator *self, double t, const double *y) {
   self->tau = 0;
   self->h_last = self->h_next = 0;
   self->order = 0;
+  self->at_break = self->capped = false;
   self->first = true;
   self->after_rejection = false;
   self->rejections = 0;
@@ -251,7 +254,7 @@ static vin_status start(vin_dae_integrator *self, double t, const double *y, con
     VINI_TRY(vini_dae_integrator_f(self, 0, self->y, self->f0));
   }
   self->f0_known = true;
-  VINI_TRY(vini_dae_integrator_trial(self));
+  VINI_TRY(vini_dae_integrator_trial(self, 1, self->options.check_start));
   self->method->restart(self);
   self->started = true;
   return VIN_OK;

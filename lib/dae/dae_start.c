@@ -106,21 +106,33 @@ static double first_step(vin_dae_integrator *self) {
   return self->options.max_step > 0 ? vini_min(h, self->options.max_step) : h;
 }
 
-vin_status vini_dae_integrator_trial(vin_dae_integrator *self) {
+vin_status vini_dae_integrator_trial(vin_dae_integrator *self, double direction, bool judged) {
   double h = trial_step * self->options.time_scale;
-  h = vini_max(h, least_roundings * DBL_EPSILON * fabs(self->t));
+  h = direction * vini_max(h, least_roundings * DBL_EPSILON * fabs(self->t));
   double *before = self->y_new, *after = self->rhs;
   VINI_TRY(vini_iteration_jacobian(self));
   vin_status status = trial(self, h, before);
   if (status == VIN_OK) status = trial(self, shorter * h, after);
   if (status < 0) return status;
+  self->tried = status == VIN_OK;
   if (status > 0) { /* the steps themselves will find out; they may be luckier with their lengths */
     memset(self->estimate, 0, (size_t)self->n * sizeof *self->estimate);
   } else {
     rates(self, shorter * h, before, after);
-    if (self->options.check_start) VINI_TRY(judge(self, before, after));
-    if (self->options.check_start && self->implicit) VINI_TRY(judge_rates(self, shorter * h));
+    if (judged) VINI_TRY(judge(self, before, after));
+    if (judged && self->implicit) VINI_TRY(judge_rates(self, shorter * h));
   }
   self->h_next = first_step(self);
   return VIN_OK;
+}
+
+double vini_dae_integrator_land(vin_dae_integrator *self) {
+  const double *before = self->y_new, *after = self->rhs;
+  double largest = 0;
+  for (vin_int i = 0; self->tried && i < self->n; i++) {
+    if (self->index[i] > 1 || !stays(before[i], after[i])) continue;
+    self->y[i] += after[i];
+    largest = vini_max(largest, fabs(after[i]) * self->weight[i]);
+  }
+  return largest;
 }

@@ -16,7 +16,7 @@ static const double near_limit = 1.1, near_limit_fixed = 1 + 1e-9;
 static const int patience = 3, most_ahead = 4;
 
 vin_status vini_dae_integrator_f(vin_dae_integrator *self, double tau, const double *y, double *f) {
-  double t = self->t_start + tau;
+  double t = vini_dae_integrator_time(self, tau);
   if (!vini_dae_inside(self->dae, t, y)) {
     return vini_fail(&self->object, VIN_RETRY, "a trial point leaves the domain at t = %.15g", t);
   }
@@ -31,7 +31,7 @@ void vini_dae_integrator_weigh(vin_dae_integrator *self, const double *y) {
 
 vin_status vini_dae_integrator_residual(vin_dae_integrator *self, double tau, const double *y,
                                         const double *yp, double *f) {
-  double t = self->t_start + tau;
+  double t = vini_dae_integrator_time(self, tau);
   if (!vini_dae_inside(self->dae, t, y)) {
     return vini_fail(&self->object, VIN_RETRY, "a trial point leaves the domain at t = %.15g", t);
   }
@@ -279,6 +279,8 @@ static vin_status check_limit(vin_dae_integrator *self, double t_limit) {
 /* attempts: left, counted down. */
 static vin_status step(vin_dae_integrator *self, double t_limit, int64_t *attempts) {
   bool accepted = false;
+  if (self->at_break) VINI_TRY(vini_dae_integrator_renew(self, t_limit > self->t ? 1 : -1));
+  double t_break = vini_dae_integrator_next_break(self, t_limit);
   double planned = self->h_next;
   trouble now = {.last = VINI_OUTCOME_DONE, .worst = -1};
   vin_status status = VIN_OK;
@@ -292,10 +294,11 @@ static vin_status step(vin_dae_integrator *self, double t_limit, int64_t *attemp
                          "t = %.15g: %lld attempts were not enough to reach %.15g", self->t,
                          (long long)self->options.max_steps, t_limit);
     } else {
-      status = try_step(self, t_limit, &now, &accepted);
+      status = try_step(self, t_break, &now, &accepted);
     }
   }
   if (status != VIN_OK) self->h_next = planned;
+  if (status == VIN_OK) self->at_break = vini_dae_integrator_on_break(self);
   return status;
 }
 

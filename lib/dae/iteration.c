@@ -96,11 +96,12 @@ static vin_status jacobian(vin_dae_integrator *self, double tau, const double *y
   self->jacobian_known = self->jacobian_current = false;
   self->real_factor = self->pair_factor = 0;
   if (self->implicit) {
-    VINI_TRY(vini_dae_residual_jacobians(&self->work, self->t_start + tau, y, yp, self->jacobian,
-                                         self->mass));
+    VINI_TRY(vini_dae_residual_jacobians(&self->work, vini_dae_integrator_time(self, tau), y, yp,
+                                         self->jacobian, self->mass));
     for (vin_int k = 0; k < self->jacobian_count; k++) self->jacobian[k] = -self->jacobian[k];
   } else {
-    VINI_TRY(vini_dae_jacobian(&self->work, self->t_start + tau, y, f, self->jacobian));
+    VINI_TRY(
+        vini_dae_jacobian(&self->work, vini_dae_integrator_time(self, tau), y, f, self->jacobian));
   }
   self->jacobian_known = true;
   return VIN_OK;
