@@ -1,6 +1,7 @@
 /* vincula/dae.h - sparse differential-algebraic equations
  *
  *     B y' = f(t, y)          n unknowns y, B constant and possibly singular
+ *     0 = F(t, y, y')         the general form, F_y' possibly singular
  *
  * and, as the case that index-1 methods take, the semi-explicit form with y = (x, z):
  *
@@ -62,6 +63,14 @@ typedef struct vin_dae_desc {
 
   void *user;
   void (*release)(void *user); /* called once, when the last reference is gone or creation failed */
+
+  /* The general form 0 = F(t, y, y'), in place of function, jacobian, time_derivative and mass_values:
+   * jacobian_pattern is that of F_y, mass_pattern that of F_y'. NULL: one of the forms above */
+  int (*residual)(void *user, double t, const double *y, const double *yp, double *r);
+  int (*residual_y)(void *user, double t, const double *y, const double *yp, double *values);
+  int (*residual_yp)(void *user, double t, const double *y, const double *yp, double *values);
+  /* n, as typical, of y': for differences where residual_yp is NULL */
+  const double *typical_rate;
 } vin_dae_desc;
 VIN_API vin_dae_desc vin_dae_desc_default(void);
 
@@ -76,8 +85,11 @@ VIN_API vin_dae *vin_dae_retain(vin_dae *dae);
 VIN_API const char *vin_dae_error(const vin_dae *dae);
 
 VIN_API vin_int vin_dae_unknowns(const vin_dae *dae);
-/** d of the semi-explicit form; -1 when B was given. */
+/** d of the semi-explicit form; -1 in the other forms. */
 VIN_API vin_int vin_dae_differential(const vin_dae *dae);
+/** 1: the problem has the general form 0 = F(t, y, y'). Such a problem is for vin_dae_integrator and
+ *  vin_dae_initialise(); whatever needs f answers VIN_ERR_UNSUPPORTED. */
+VIN_API int vin_dae_implicit(const vin_dae *dae);
 /** The largest index declared. */
 VIN_API vin_int vin_dae_index(const vin_dae *dae);
 /** Groups of columns that a difference Jacobian takes, two evaluations of f each; 0: a callback. */
@@ -106,6 +118,12 @@ VIN_API vin_status vin_dae_jacobian(const vin_dae *dae, double t, const double *
                                     vin_difference_report *report, char *text, size_t text_size);
 VIN_API vin_status vin_dae_time_derivative(const vin_dae *dae, double t, const double *y,
                                            double step, double *f_t, char *text, size_t text_size);
+/** F (n), and the values of F_y and of F_y' (either may be NULL) of the general form, as the three above. */
+VIN_API vin_status vin_dae_residual(const vin_dae *dae, double t, const double *y, const double *yp,
+                                    double *r, char *text, size_t text_size);
+VIN_API vin_status vin_dae_residual_jacobians(const vin_dae *dae, double t, const double *y,
+                                              const double *yp, double *by_y, double *by_yp,
+                                              char *text, size_t text_size);
 /** 1: inside of the domain, or there is no in_domain callback. */
 VIN_API int vin_dae_in_domain(const vin_dae *dae, double t, const double *y);
 
@@ -115,6 +133,10 @@ VIN_API int vin_dae_in_domain(const vin_dae *dae, double t, const double *y);
  *  (to 1e-6 of each entry, or 1e-8 of the largest in its row); VIN_CHECK_FAILED: see *check. */
 VIN_API vin_status vin_dae_check(const vin_dae *dae, double t, const double *y,
                                  vin_derivative_check *check);
+
+/** The same of the general form: "residual_y" and "residual_yp". */
+VIN_API vin_status vin_dae_check_implicit(const vin_dae *dae, double t, const double *y,
+                                          const double *yp, vin_derivative_check *check);
 
 /** Result of vin_dae_index_check(). */
 typedef struct vin_dae_index_report {
@@ -130,6 +152,10 @@ typedef struct vin_dae_index_report {
  *  SuiteSparseQR. Allocates. */
 VIN_API vin_status vin_dae_index_check(const vin_dae *dae, double t, const double *y,
                                        double tolerance, vin_dae_index_report *report);
+/** The same of the general form, linearised at (t, y, y'): B = F_y', f_y = -F_y. */
+VIN_API vin_status vin_dae_index_check_implicit(const vin_dae *dae, double t, const double *y,
+                                                const double *yp, double tolerance,
+                                                vin_dae_index_report *report);
 
 /* ---- outcomes and counts of finite-budget methods -----------------------------------------------
  * One line per outcome: name, word, the status that goes with it. */

@@ -1,5 +1,5 @@
 /* vincula/dae_integrate.h - variable-step implicit integration of sparse differential-algebraic
- * equations B y' = f(t, y) of index 1, 2 and 3. */
+ * equations B y' = f(t, y) and 0 = F(t, y, y') of index 1, 2 and 3. */
 #ifndef VINCULA_DAE_INTEGRATE_H
 #define VINCULA_DAE_INTEGRATE_H
 
@@ -44,6 +44,15 @@ typedef struct vin_dae_integrator_options {
   int max_order;           /* default 5, 1..5; bdf only */
   int check_start; /* default 1: start() refuses values that do not satisfy the equations; 0: takes
                              them as they are */
+  /* Times (break_count, finite, any order; copied) at which f, or a derivative of it, jumps: a step ends
+   * exactly there, and the next one begins anew, with order 1 and a first step of its own, without
+   * predictions from before. f is evaluated one rounding of t before and behind a break, never at it, so
+   * its value there does not matter. Unknowns of index 1 that jump with the equations do so when the next
+   * step begins. Example, an input that is switched twice:
+   *   const double breaks[] = {1.0, 2.5};
+   *   options.breaks = breaks, options.break_count = 2; */
+  const double *breaks; /* NULL */
+  vin_int break_count;  /* default 0 */
 } vin_dae_integrator_options;
 VIN_API vin_dae_integrator_options vin_dae_integrator_options_default(void);
 
@@ -54,6 +63,7 @@ typedef struct vin_dae_integrator_stats {
   int64_t residuals;   /* evaluations of f, without those inside difference Jacobians */
   int64_t differences; /* evaluations of f inside difference Jacobians */
   int64_t jacobians;
+  int64_t restarts;                  /* at breaks */
   int64_t symbolic, numeric, solves; /* real systems of n, for radau also of 2 n unknowns */
 } vin_dae_integrator_stats;
 
@@ -76,6 +86,12 @@ VIN_API const char *vin_dae_integrator_error(const vin_dae_integrator *integrato
  *  above 1, are not judged: no method needs them). */
 VIN_API vin_status vin_dae_integrator_start(vin_dae_integrator *integrator, double t,
                                             const double *y);
+/** The start of a problem in the general form 0 = F(t, y, y'): y' (n) is copied, too; of unknowns whose
+ *  derivative is not in F it may be anything, 0 say. vin_dae_initialise() finds values that fit. With
+ *  check_start also derivatives are judged, those in F of index 1: VIN_ERR_BAD_INPUT names one that
+ *  would have to change by more than 10 tolerances a time_scale. */
+VIN_API vin_status vin_dae_integrator_start_implicit(vin_dae_integrator *integrator, double t,
+                                                     const double *y, const double *yp);
 /** One accepted step towards t_limit (either direction; finite), never past it and exactly onto it
  *  when it is near. Failed attempts are repeated with shorter steps. On failure time and state are
  *  those before the call. VIN_STEP_FAILED: the step would be shorter than 16 roundings of t; the text
@@ -94,6 +110,7 @@ typedef struct vin_dae_integrator_view {
   double step;      /* that the last step had, signed, s; 0: none yet */
   double next_step; /* that the next one will try */
   int order;        /* of the last step */
+  const double *yp; /* n: y' of the general form as the method has it; NULL in the others */
 } vin_dae_integrator_view;
 VIN_API vin_dae_integrator_view vin_dae_integrator_state(const vin_dae_integrator *integrator);
 

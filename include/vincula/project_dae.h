@@ -142,6 +142,57 @@ VIN_API vin_dae_projection_stats vin_dae_projector_get_stats(const vin_dae_proje
 /** The report of the last projection, also of a failed one. */
 VIN_API vin_dae_projection_report vin_dae_projector_last(const vin_dae_projector *projector);
 
+/* ---- consistent initial values of any form ------------------------------------------------------
+ * The nearest (y, y') with 0 = F(t, y, y') (or B y' = f(t, y)) and, where given, hidden constraints;
+ * each component of y and of y' may be fixed:
+ *
+ *   fixed_y = differential unknowns             y' of these and the algebraic y follow
+ *   fixed_yp = all, fixed_y = none              y that belongs to given y' (steady states: y' = 0)
+ *
+ *   vin_dae_initial_options options = vin_dae_initial_options_default();
+ *   options.fixed_y = fixed;                    // n flags
+ *   vin_dae_initial_report report;
+ *   status = vin_dae_initialise(dae, &options, t, y, yp, &report);
+ *   if (status != VIN_OK) puts(report.text);
+ *   else status = vin_dae_integrator_start_implicit(integrator, t, y, yp);
+ *
+ * The start of an integrator verifies the result by an implicit step of its own. */
+
+typedef struct vin_dae_initial_options {
+  size_t struct_size; /* sizeof(vin_dae_initial_options) */
+  const unsigned char *fixed_y,
+      *fixed_yp; /* n flags each: keeps its value, bit for bit; NULL: none */
+  const double *weights_y,
+      *weights_yp; /* n numbers > 0 each, as in vin_minimise_options; NULL: 1 */
+  /* hidden constraints of an index above 1: k rows, d/d(y, y') in k x 2n (column n + j: y_j') */
+  vin_int hidden;
+  vin_triplets hidden_pattern;
+  int (*hidden_constraint)(void *user, double t, const double *y, const double *yp, double *c);
+  int (*hidden_jacobian)(void *user, double t, const double *y, const double *yp, double *values);
+  void *user;
+  double
+      tolerance; /* default 1e-12: |F_i| and |c_i| are at most this, or the rounding of the row */
+  int max_iterations;  /* default 100, >= 1 */
+  vin_kkt_options kkt; /* solver, redundancy */
+} vin_dae_initial_options;
+VIN_API vin_dae_initial_options vin_dae_initial_options_default(void);
+
+typedef struct vin_dae_initial_report {
+  double residual_before, residual_after; /* max |F_i| and |c_i| */
+  double correction_y, correction_yp;     /* max-norm of the changes */
+  int iterations;
+  vin_int free_y, free_yp; /* not fixed */
+  vin_int dropped; /* dependent rows: with one of F the index is above 1 or data are missing */
+  char text[256];  /* why not, or "" */
+} vin_dae_initial_report;
+
+/** Moves y and yp (n each); on failure neither. VIN_INFEASIBLE: the free components cannot meet the
+ *  equation that the text names; VIN_NOT_CONVERGED, VIN_SINGULAR, VIN_RETRY, VIN_ERR_CALLBACK,
+ *  VIN_ERR_BAD_INPUT (NaN). Allocates. */
+VIN_API vin_status vin_dae_initialise(vin_dae *dae, const vin_dae_initial_options *options,
+                                      double t, double *y, double *yp,
+                                      vin_dae_initial_report *report);
+
 #ifdef __cplusplus
 }
 #endif

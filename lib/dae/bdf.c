@@ -16,6 +16,10 @@ static const double keep_below = 1.2;
 /* After so many rejections in a row the past is no guide: order 1. Not earlier: unknowns that amplify
  * others' errors make the first steps of a lower order look worse than they are. */
 static const int lost = 8;
+/* A correction above this part of the one before it does not fall; roundings of y that it may have. */
+static const double stagnation = 0.1, most_roundings = 1e3;
+/* Largest correction, in tolerances, that may be left so. */
+static const double most_stagnant = 0.3;
 
 /* theory (R9): gamma_k = 1 + 1/2 + ... + 1/k */
 static double gamma_of(int k) {
@@ -77,13 +81,43 @@ static void predict(vin_dae_integrator *self) {
   }
 }
 
+/* y' of the formula (R9) */
+static void derivative(vin_dae_integrator *self, double h, double gamma) {
+  for (vin_int i = 0; i < self->n; i++) {
+    self->yp_new[i] = (gamma * self->delta[i] + self->psi[i]) / h;
+  }
+}
+
 /* rhs := correction from f(y) - B (gamma delta + psi) / h, theory (R10) */
 static vin_status correct(vin_dae_integrator *self, double h, double gamma) {
   double *r = self->rhs, *scaled = self->work1;
+  if (self->implicit) {
+    derivative(self, h, gamma);
+    VINI_TRY(vini_dae_integrator_residual(self, self->tau + h, self->y_new, self->yp_new, r));
+    return vini_iteration_solve_real(self, r);
+  }
   VINI_TRY(vini_dae_integrator_f(self, self->tau + h, self->y_new, r));
   for (vin_int i = 0; i < self->n; i++) scaled[i] = gamma * self->delta[i] + self->psi[i];
   vini_iteration_mass(self, -1 / h, scaled, r);
   return vini_iteration_solve_real(self, r);
+}
+
+/* y_new and delta take the correction. */
+static void add(vin_dae_integrator *self) {
+  for (vin_int i = 0; i < self->n; i++) {
+    self->delta[i] += self->rhs[i];
+    self->y_new[i] += self->rhs[i];
+  }
+}
+
+/* Near the precision of numbers corrections end in rounding, and scatter: two of them that the tolerance
+ * allows and that do not fall, both of the size that rounding of y has after it went through f and the
+ * solve, are as near as the iteration comes (theory 9.2). */
+static bool stagnates(vin_dae_integrator *self, double h, double size, double last_size) {
+  double larger = vini_max(size, last_size);
+  if (!(larger <= most_stagnant) || size < stagnation * last_size) return false;
+  for (vin_int i = 0; i < self->n; i++) self->work1[i] = DBL_EPSILON * self->y_new[i];
+  return larger <= most_roundings * vini_dae_integrator_norm(self, h, 1, self->work1);
 }
 
 static vini_outcome newton(vin_dae_integrator *self, double h, double gamma) {
@@ -96,6 +130,11 @@ static vini_outcome newton(vin_dae_integrator *self, double h, double gamma) {
     if (status != VIN_OK) return vini_iteration_outcome(self, status);
     double size = vini_dae_integrator_norm(self, h, 1, self->rhs), reserve = 1;
     if (!isfinite(size)) return VINI_OUTCOME_NEWTON;
+    if (k > 0 && stagnates(self, h, size, last_size)) {
+      add(self);
+      self->contraction = 0;
+      return VINI_OUTCOME_DONE;
+    }
     if (k > 0) {
       double rate = self->contraction = size / last_size;
       if (!(rate < 0.99)) return VINI_OUTCOME_NEWTON;
@@ -105,10 +144,7 @@ static vini_outcome newton(vin_dae_integrator *self, double h, double gamma) {
       }
     }
     last_size = vini_max(size, DBL_MIN);
-    for (vin_int i = 0; i < self->n; i++) {
-      self->delta[i] += self->rhs[i];
-      self->y_new[i] += self->rhs[i];
-    }
+    add(self);
     /* the first correction alone says nothing about the rate, unless there was nothing to correct */
     if ((k > 0 || size < 1e-3 * self->newton_tolerance) &&
         reserve * size <= self->newton_tolerance) {
@@ -131,8 +167,12 @@ static vini_outcome attempt(vin_dae_integrator *self, double h) {
   vini_outcome outcome = newton(self, h, gamma);
   if (outcome == VINI_OUTCOME_NEWTON) {
     /* for a Jacobian taken ahead: at a kink iterates jump from side to side, past the solution */
-    for (vin_int i = 0; i < self->n; i++) self->y_new[i] -= 0.5 * self->delta[i];
+    for (vin_int i = 0; i < self->n; i++) {
+      self->delta[i] *= 0.5;
+      self->y_new[i] -= self->delta[i];
+    }
   }
+  if (self->implicit) derivative(self, h, gamma);
   if (outcome != VINI_OUTCOME_DONE) return outcome;
   for (vin_int i = 0; i < self->n; i++) self->estimate[i] = self->delta[i] / (self->k + 1);
   self->error = vini_max(1e-10, vini_dae_integrator_norm(self, h, 1, self->estimate));

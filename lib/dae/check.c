@@ -201,6 +201,10 @@ vin_status vin_dae_check(const vin_dae *dae, double t, const double *y,
   size_t size = sizeof check->text;
   if (vini_ready(&dae->object) != VIN_OK)
     return vini_fail_text(check->text, size, VIN_ERR_BAD_STATE, "the problem was not created");
+  if (dae->implicit)
+    return vini_fail_text(check->text, size, VIN_ERR_UNSUPPORTED,
+                          "the problem has the form 0 = F(t, y, y'): take "
+                          "vin_dae_check_implicit()");
   checker c = {.dae = dae, .t = t, .y = y, .check = check};
   c.local = (vini_object){.context = dae->object.context, .created = VIN_OK};
   c.noise = vini_max(ROUNDING, dae->desc.noise);

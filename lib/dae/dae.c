@@ -15,6 +15,9 @@ vin_dae_desc vin_dae_desc_default(void) {
 static vin_status check_mass(vin_dae *dae, const vin_dae_desc *desc) {
   vini_object *object = &dae->object;
   vin_int n = desc->unknowns;
+  if (desc->residual != NULL)
+    return vini_triplets_check(object, "mass pattern", n, n, desc->mass_pattern,
+                               VIN_STORAGE_GENERAL);
   VINI_TRY(
       vini_triplets_check(object, "mass pattern", n, n, desc->mass_pattern, VIN_STORAGE_GENERAL));
   if (desc->mass_pattern.count == 0) {
@@ -60,8 +63,11 @@ static vin_status check_desc(vin_dae *dae, const vin_dae_desc *desc) {
   vini_object *object = &dae->object;
   vin_int n = desc->unknowns;
   if (n < 1) return vini_fail(object, VIN_ERR_BAD_INPUT, "unknowns is %d, must be >= 1", (int)n);
-  if (desc->function == NULL)
+  if (desc->residual != NULL) {
+    VINI_TRY(vini_dae_implicit_check(object, desc));
+  } else if (desc->function == NULL) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "the function callback is missing");
+  }
   VINI_TRY(check_mass(dae, desc));
   VINI_TRY(vini_triplets_check(object, "jacobian pattern", n, n, desc->jacobian_pattern,
                                VIN_STORAGE_GENERAL));
@@ -100,6 +106,7 @@ static vin_status own_desc(vin_dae *dae) {
   vin_int n = dae->n;
   bool done = own_triplets(context, &desc->jacobian_pattern);
   done &= own(context, (const void **)&desc->typical, n, sizeof *desc->typical);
+  done &= own(context, (const void **)&desc->typical_rate, n, sizeof *desc->typical_rate);
   done &= own(context, (const void **)&desc->index, n, sizeof *desc->index);
   if (dae->d >= 0) {
     done &= own_identity(dae, dae->d);
@@ -131,10 +138,12 @@ static void free_content(vin_dae *dae) {
   vini_free(context, (void *)desc->mass_pattern.row);
   vini_free(context, (void *)desc->mass_values);
   vini_free(context, (void *)desc->typical);
+  vini_free(context, (void *)desc->typical_rate);
   vini_free(context, (void *)desc->index);
   vin_sparse_destroy(dae->mass);
   vin_sparse_destroy(dae->pattern);
   vini_colouring_destroy(&dae->colouring, context);
+  vini_colouring_destroy(&dae->rate_colouring, context);
   dae->mass = dae->pattern = NULL;
   memset(desc, 0, sizeof *desc);
 }
@@ -142,6 +151,13 @@ static void free_content(vin_dae *dae) {
 static vin_status fill(vin_dae *dae) {
   VINI_TRY(own_desc(dae));
   VINI_TRY(compress(dae, &dae->mass, dae->desc.mass_pattern));
+  if (dae->implicit) {
+    VINI_TRY(compress(dae, &dae->pattern, dae->desc.jacobian_pattern));
+    if (dae->desc.residual_y == NULL)
+      VINI_TRY(vini_colouring_create(&dae->colouring, &dae->object, vin_sparse_view(dae->pattern)));
+    if (dae->desc.residual_yp != NULL) return VIN_OK;
+    return vini_colouring_create(&dae->rate_colouring, &dae->object, vin_sparse_view(dae->mass));
+  }
   vini_sparse_scatter(dae->mass, dae->desc.mass_values);
   vin_csc b = vin_sparse_view(dae->mass);
   if (vini_first_nonfinite(b.value, b.start[b.cols]) >= 0)
@@ -155,7 +171,8 @@ static vin_status fill(vin_dae *dae) {
 static vin_status build(vin_dae *dae, const vin_dae_desc *desc) {
   VINI_TRY(check_desc(dae, desc));
   dae->n = desc->unknowns;
-  dae->d = desc->mass_pattern.count > 0 ? -1 : desc->differential;
+  dae->implicit = desc->residual != NULL;
+  dae->d = dae->implicit || desc->mass_pattern.count > 0 ? -1 : desc->differential;
   dae->index = 1;
   for (vin_int j = 0; desc->index != NULL && j < dae->n; j++)
     dae->index = vini_max_int(dae->index, desc->index[j]);
@@ -212,6 +229,10 @@ vin_int vin_dae_unknowns(const vin_dae *dae) {
 
 vin_int vin_dae_differential(const vin_dae *dae) {
   return ready(dae) ? dae->d : 0;
+}
+
+int vin_dae_implicit(const vin_dae *dae) {
+  return ready(dae) && dae->implicit;
 }
 
 vin_int vin_dae_index(const vin_dae *dae) {

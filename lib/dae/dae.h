@@ -19,6 +19,8 @@ struct vin_dae {
   vin_sparse *mass;         /* B, with its values */
   vin_sparse *pattern;      /* of f_y; its values are not used */
   vini_colouring colouring; /* empty with a jacobian callback */
+  bool implicit;            /* 0 = F(t, y, y'): mass has the pattern of F_y', its values are zero */
+  vini_colouring rate_colouring; /* of F_y', empty with a callback */
 };
 
 /* Evaluation with the scratch of one thread, and its counts. Texts go to `object`. */
@@ -26,9 +28,13 @@ typedef struct vini_dae_work {
   const vin_dae *dae;
   vini_object *object;
   vini_differences differences;
-  double *f0;               /* n: f at the point of differences */
-  double *column;           /* compressed values of a difference Jacobian */
-  double t;                 /* at which the differences move y */
+  double *f0;     /* n: f at the point of differences */
+  double *column; /* compressed values of a difference Jacobian */
+  double t;       /* at which the differences move y */
+  /* 0 = F(t, y, y'): differences by y', what stays while y or y' moves */
+  vini_differences rate_differences;
+  double *rate_column;
+  const double *y, *yp;
   int64_t function_count;   /* evaluations of f other than those inside a Jacobian */
   int64_t difference_count; /* evaluations of f inside difference Jacobians */
   int64_t jacobian_count;
@@ -51,6 +57,15 @@ vin_status vini_dae_jacobian(vini_dae_work *work, double t, const double *y, con
  * time can resolve. scratch: n. */
 vin_status vini_dae_time_derivative(vini_dae_work *work, double t, const double *y, double step,
                                     double *f_t, double *scratch);
+/* F (n); F_y and F_y' in declared order, by_y or by_yp may be NULL. */
+vin_status vini_dae_residual(vini_dae_work *work, double t, const double *y, const double *yp,
+                             double *r);
+vin_status vini_dae_residual_jacobians(vini_dae_work *work, double t, const double *y,
+                                       const double *yp, double *by_y, double *by_yp);
+/* Differences of the general form, where callbacks are missing. */
+vin_status vini_dae_implicit_work(vini_dae_work *work);
+/* VIN_ERR_BAD_INPUT unless the description of the general form is complete. */
+vin_status vini_dae_implicit_check(vini_object *object, const vin_dae_desc *desc);
 bool vini_dae_inside(const vin_dae *dae, double t, const double *y);
 
 /* VIN_ERR_BAD_INPUT with the name of the first NaN or infinite unknown. */

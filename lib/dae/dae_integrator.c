@@ -137,25 +137,32 @@ static vin_status allocate(vin_dae_integrator *self) {
                 {&self->fs, radau ? 3 * n : 1},
                 {&self->d, radau ? 1 : (VINI_BDF_ORDERS + 3) * n},
                 {&self->psi, radau ? 1 : n},
-                {&self->delta, radau ? 1 : n}};
+                {&self->delta, radau ? 1 : n},
+                {&self->yp, self->dae->implicit ? n : 1},
+                {&self->yp_new, !self->dae->implicit ? 1
+                                : radau              ? 3 * n
+                                                     : n}};
   for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
     *wanted[k].vector = vini_alloc(context, wanted[k].size, sizeof(double));
     complete = complete && *wanted[k].vector != NULL;
   }
   self->index = vini_alloc(context, n, sizeof *self->index);
-  if (complete && self->index != NULL) return VIN_OK;
+  self->has_rate = vini_alloc(context, n, sizeof *self->has_rate);
+  if (complete && self->index != NULL && self->has_rate != NULL) return VIN_OK;
   return vini_fail(&self->object, VIN_ERR_NO_MEMORY, "no memory for %s on %d unknowns",
                    self->method->name, (int)self->n);
 }
 
 static void free_content(vin_dae_integrator *self) {
   const vin_context *context = &self->object.context;
-  double *owned[] = {self->relative, self->absolute, self->weight, self->y,
-                     self->f0,       self->y_new,    self->rhs,    self->estimate,
-                     self->work1,    self->dense,    self->z,      self->w,
-                     self->fs,       self->d,        self->psi,    self->delta};
+  double *owned[] = {self->relative, self->absolute, self->weight,   self->y,     self->f0,
+                     self->y_new,    self->rhs,      self->estimate, self->work1, self->dense,
+                     self->z,        self->w,        self->fs,       self->d,     self->psi,
+                     self->delta,    self->yp,       self->yp_new};
   for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) vini_free(context, owned[k]);
   vini_free(context, self->index);
+  vini_free(context, self->breaks);
+  vini_free(context, self->has_rate);
   vini_iteration_destroy(self);
   vini_dae_work_destroy(&self->work);
   vin_dae_destroy(self->dae);
@@ -168,7 +175,10 @@ static vin_status build(vin_dae_integrator *self) {
   for (vin_int i = 0; i < self->n; i++) {
     self->index[i] = self->dae->desc.index ? self->dae->desc.index[i] : 1;
   }
+  vin_triplets mass = self->dae->desc.mass_pattern;
+  for (vin_int k = 0; k < mass.count; k++) self->has_rate[mass.col[k]] = true;
   VINI_TRY(set_tolerances(self));
+  VINI_TRY(vini_dae_integrator_breaks(self));
   self->options.relative_tolerances = self->options.absolute_tolerances = NULL;
   VINI_TRY(vini_dae_work_create(&self->work, self->dae, &self->object));
   vini_radau_tableau_make(&self->tableau);
@@ -215,6 +225,7 @@ static void reset(vin_dae_integrator *self, double t, const double *y) {
   self->tau = 0;
   self->h_last = self->h_next = 0;
   self->order = 0;
+  self->at_break = self->capped = false;
   self->first = true;
   self->after_rejection = false;
   self->rejections = 0;
@@ -222,26 +233,50 @@ static void reset(vin_dae_integrator *self, double t, const double *y) {
   self->f0_known = false;
 }
 
-vin_status vin_dae_integrator_start(vin_dae_integrator *integrator, double t, const double *y) {
-  VINI_TRY(vini_ready(integrator == NULL ? NULL : &integrator->object));
-  vin_dae_integrator *self = integrator;
+/* yp: of the general form, else NULL */
+static vin_status start(vin_dae_integrator *self, double t, const double *y, const double *yp) {
   self->started = false;
   if (y == NULL || !isfinite(t)) {
     return vini_fail(&self->object, VIN_ERR_BAD_INPUT, "start: %s",
                      y == NULL ? "y is NULL" : "the time is not finite");
   }
   VINI_TRY(vini_dae_finite(self->dae, &self->object, "start", y));
+  if (yp != NULL) VINI_TRY(vini_dae_finite(self->dae, &self->object, "start, derivative", yp));
   if (!vini_dae_inside(self->dae, t, y)) {
     return vini_fail(&self->object, VIN_ERR_BAD_INPUT, "start: the point is outside of the domain");
   }
   reset(self, t, y);
   vini_dae_integrator_weigh(self, self->y);
-  VINI_TRY(vini_dae_integrator_f(self, 0, self->y, self->f0));
+  if (yp != NULL) {
+    memmove(self->yp, yp, (size_t)self->n * sizeof *yp);
+    VINI_TRY(vini_dae_integrator_residual(self, 0, self->y, self->yp, self->f0));
+  } else {
+    VINI_TRY(vini_dae_integrator_f(self, 0, self->y, self->f0));
+  }
   self->f0_known = true;
-  VINI_TRY(vini_dae_integrator_trial(self));
+  VINI_TRY(vini_dae_integrator_trial(self, 1, self->options.check_start));
   self->method->restart(self);
   self->started = true;
   return VIN_OK;
+}
+
+vin_status vin_dae_integrator_start(vin_dae_integrator *integrator, double t, const double *y) {
+  VINI_TRY(vini_ready(integrator == NULL ? NULL : &integrator->object));
+  if (!integrator->implicit) return start(integrator, t, y, NULL);
+  return vini_fail(&integrator->object, VIN_ERR_UNSUPPORTED,
+                   "start: the problem has the form 0 = F(t, y, y') and needs y', too: "
+                   "vin_dae_integrator_start_implicit()");
+}
+
+vin_status vin_dae_integrator_start_implicit(vin_dae_integrator *integrator, double t,
+                                             const double *y, const double *yp) {
+  VINI_TRY(vini_ready(integrator == NULL ? NULL : &integrator->object));
+  vini_object *object = &integrator->object;
+  if (yp == NULL) return vini_fail(object, VIN_ERR_BAD_INPUT, "start: y' is NULL");
+  if (integrator->implicit) return start(integrator, t, y, yp);
+  return vini_fail(object, VIN_ERR_UNSUPPORTED,
+                   "start: the problem has the form B y' = f(t, y), which needs no y': "
+                   "vin_dae_integrator_start()");
 }
 
 vin_dae_integrator_view vin_dae_integrator_state(const vin_dae_integrator *integrator) {
@@ -251,7 +286,8 @@ vin_dae_integrator_view vin_dae_integrator_state(const vin_dae_integrator *integ
                                    .y = integrator->y,
                                    .step = integrator->h_last,
                                    .next_step = integrator->h_next,
-                                   .order = integrator->order};
+                                   .order = integrator->order,
+                                   .yp = integrator->implicit ? integrator->yp : NULL};
 }
 
 vin_status vin_dae_integrator_interpolate(vin_dae_integrator *integrator, double t, double *y) {

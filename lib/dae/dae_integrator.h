@@ -62,11 +62,24 @@ struct vin_dae_integrator {
 
   /* state; times are kept relative to the start, so that they do not lose digits far from zero */
   bool started;
+  double *breaks; /* ascending, break_count */
+  vin_int break_count;
+  bool at_break; /* the next step begins anew */
+  bool capped;   /* the break ahead: f is not evaluated there, but at t_inside, just before it */
+  double t_break, t_inside;
+  bool tried;             /* the last trial succeeded: y_new and rhs hold its corrections */
   double t_start, tau, t; /* t = t_start + tau, exact where a limit was reached */
   double *y, *f0;         /* n: state and f there */
   bool f0_known;
   double h_last, h_next; /* 0: none yet, to be chosen */
   int order;
+
+  /* 0 = F(t, y, y'): f0 and what stands for f are -F, the iteration matrices (a/h) F_y' + F_y */
+  bool implicit;
+  double *yp;     /* n: y' of the state */
+  double *yp_new; /* n of the attempt; radau: 3n, of its stages */
+  double *mass;   /* F_y' in declared order, or B */
+  bool *has_rate; /* n: y_j' is in F */
 
   /* the attempt */
   double *y_new; /* n */
@@ -112,8 +125,15 @@ struct vin_dae_integrator {
   bool shifted; /* bdf: psi is what the correction changed */
 };
 
+/* t_start + tau, never at or behind the break ahead */
+double vini_dae_integrator_time(const vin_dae_integrator *self, double tau);
 /* f at t_start + tau; outside of the domain: VIN_RETRY. */
 vin_status vini_dae_integrator_f(vin_dae_integrator *self, double tau, const double *y, double *f);
+/* f := -F(t_start + tau, y, yp), likewise */
+vin_status vini_dae_integrator_residual(vin_dae_integrator *self, double tau, const double *y,
+                                        const double *yp, double *f);
+/* y' of the attempt's end */
+const double *vini_dae_integrator_rate(const vin_dae_integrator *self);
 /* weights at y; the scaled norm of count blocks of n, with the factors of the indices for step h */
 void vini_dae_integrator_weigh(vin_dae_integrator *self, const double *y);
 double vini_dae_integrator_norm(const vin_dae_integrator *self, double h, int blocks,
@@ -141,7 +161,18 @@ vini_outcome vini_iteration_outcome(vin_dae_integrator *self, vin_status status)
 void vini_dae_integrator_correct(vin_dae_integrator *self, vini_dae_correction correction,
                                  void *user);
 
-/* Initial step and consistency of the start; factorises twice. */
-vin_status vini_dae_integrator_trial(vin_dae_integrator *self);
+/* Initial step and consistency of the start; factorises twice. direction 1 or -1. */
+vin_status vini_dae_integrator_trial(vin_dae_integrator *self, double direction, bool judged);
+/* After a trial: moves unknowns of index 1 onto the equations without derivatives, which may have jumped;
+ * returns by how many tolerances at most. */
+double vini_dae_integrator_land(vin_dae_integrator *self);
+/* The nearest break from t on towards t_limit, or t_limit; caps the times of f there. */
+double vini_dae_integrator_next_break(vin_dae_integrator *self, double t_limit);
+/* Whether the present time is a break. */
+bool vini_dae_integrator_on_break(const vin_dae_integrator *self);
+/* Forgets what lies before the break at the present time. */
+vin_status vini_dae_integrator_renew(vin_dae_integrator *self, double direction);
+/* Checks, copies and sorts the breaks of the options. */
+vin_status vini_dae_integrator_breaks(vin_dae_integrator *self);
 
 #endif

@@ -16,7 +16,7 @@ static const double near_limit = 1.1, near_limit_fixed = 1 + 1e-9;
 static const int patience = 3, most_ahead = 4;
 
 vin_status vini_dae_integrator_f(vin_dae_integrator *self, double tau, const double *y, double *f) {
-  double t = self->t_start + tau;
+  double t = vini_dae_integrator_time(self, tau);
   if (!vini_dae_inside(self->dae, t, y)) {
     return vini_fail(&self->object, VIN_RETRY, "a trial point leaves the domain at t = %.15g", t);
   }
@@ -27,6 +27,22 @@ void vini_dae_integrator_weigh(vin_dae_integrator *self, const double *y) {
   for (vin_int i = 0; i < self->n; i++) {
     self->weight[i] = 1 / (self->absolute[i] + self->relative[i] * fabs(y[i]));
   }
+}
+
+vin_status vini_dae_integrator_residual(vin_dae_integrator *self, double tau, const double *y,
+                                        const double *yp, double *f) {
+  double t = vini_dae_integrator_time(self, tau);
+  if (!vini_dae_inside(self->dae, t, y)) {
+    return vini_fail(&self->object, VIN_RETRY, "a trial point leaves the domain at t = %.15g", t);
+  }
+  VINI_TRY(vini_dae_residual(&self->work, t, y, yp, f));
+  for (vin_int i = 0; i < self->n; i++) f[i] = -f[i];
+  return VIN_OK;
+}
+
+const double *vini_dae_integrator_rate(const vin_dae_integrator *self) {
+  bool radau = self->options.method == VIN_DAE_RADAU;
+  return self->yp_new + (radau ? 2 * self->n : 0);
 }
 
 /* theory (R5) */
@@ -50,6 +66,7 @@ typedef struct trouble {
   int regular;             /* those with a regular matrix */
   int newton;              /* failures of Newton's iteration in a row */
   int ahead;               /* how often the Jacobian was taken ahead for this step */
+  vin_status fatal;        /* of the last one that was taken ahead */
   vin_int worst;           /* unknown of the largest share in the last error; -1: none */
   double h_first, h_last, share_first, share_last; /* that unknown's error in tolerances */
 } trouble;
@@ -137,6 +154,8 @@ static vin_status accept(vin_dae_integrator *self, double h, bool lands, double 
   double factor = self->method->accept(self, h);
   double wanted = fabs(self->h_next);
   memcpy(self->y, self->y_new, (size_t)self->n * sizeof *self->y);
+  if (self->implicit)
+    memcpy(self->yp, vini_dae_integrator_rate(self), (size_t)self->n * sizeof *self->yp);
   self->tau = tau;
   self->t = lands ? t_limit : self->t_start + tau;
   self->h_last = h;
@@ -183,14 +202,13 @@ static bool look_ahead(vin_dae_integrator *self, trouble *now, vini_outcome outc
   now->newton = outcome == VINI_OUTCOME_NEWTON ? now->newton + 1 : 0;
   bool wanted = now->ahead < most_ahead && now->newton >= patience;
   if (now->ahead > 0) self->jacobian_known = false; /* back to that of the state */
-  if (!wanted || vini_first_nonfinite(self->y_new, self->n) >= 0 ||
-      !vini_dae_inside(self->dae, self->t + h, self->y_new) ||
-      vini_iteration_jacobian_at(self, self->tau + h, self->y_new) != VIN_OK) {
-    now->ahead = 0;
-    return false;
-  }
-  now->ahead++;
-  return true;
+  wanted = wanted && vini_first_nonfinite(self->y_new, self->n) < 0 &&
+           vini_dae_inside(self->dae, self->t + h, self->y_new);
+  vin_status status = VIN_OK;
+  if (wanted) status = vini_iteration_jacobian_at(self, self->tau + h, self->y_new);
+  if (status < 0) now->fatal = status;
+  now->ahead = wanted && status == VIN_OK ? now->ahead + 1 : 0;
+  return now->ahead > 0;
 }
 
 /* Reacts to an attempt that failed; returns the status to stop with, or VIN_OK to go on. */
@@ -201,6 +219,7 @@ static vin_status failed(vin_dae_integrator *self, trouble *now, vini_outcome ou
     return VIN_OK;
   }
   if (look_ahead(self, now, outcome, h)) return VIN_OK;
+  if (now->fatal != VIN_OK) return now->fatal;
   if (self->options.fixed_step > 0) {
     vin_status status = outcome == VINI_OUTCOME_SINGULAR ? VIN_SINGULAR
                         : outcome == VINI_OUTCOME_RETRY  ? VIN_RETRY
@@ -260,10 +279,12 @@ static vin_status check_limit(vin_dae_integrator *self, double t_limit) {
 /* attempts: left, counted down. */
 static vin_status step(vin_dae_integrator *self, double t_limit, int64_t *attempts) {
   bool accepted = false;
+  if (self->at_break) VINI_TRY(vini_dae_integrator_renew(self, t_limit > self->t ? 1 : -1));
+  double t_break = vini_dae_integrator_next_break(self, t_limit);
   double planned = self->h_next;
   trouble now = {.last = VINI_OUTCOME_DONE, .worst = -1};
   vin_status status = VIN_OK;
-  if (!self->f0_known) {
+  if (!self->f0_known && !self->implicit) {
     status = vini_dae_integrator_f(self, self->tau, self->y, self->f0);
     self->f0_known = status == VIN_OK;
   }
@@ -273,10 +294,11 @@ static vin_status step(vin_dae_integrator *self, double t_limit, int64_t *attemp
                          "t = %.15g: %lld attempts were not enough to reach %.15g", self->t,
                          (long long)self->options.max_steps, t_limit);
     } else {
-      status = try_step(self, t_limit, &now, &accepted);
+      status = try_step(self, t_break, &now, &accepted);
     }
   }
   if (status != VIN_OK) self->h_next = planned;
+  if (status == VIN_OK) self->at_break = vini_dae_integrator_on_break(self);
   return status;
 }
 

@@ -63,6 +63,7 @@ vin_status vini_dae_grid(vini_object *object, double t0, double h, vin_int steps
 
 vin_status vini_dae_work_create(vini_dae_work *work, const vin_dae *dae, vini_object *object) {
   *work = (vini_dae_work){.dae = dae, .object = object};
+  if (dae->implicit) return vini_dae_implicit_work(work);
   if (dae->desc.jacobian != NULL) return VIN_OK;
   vin_csc pattern = vin_sparse_view(dae->pattern);
   VINI_TRY(vini_differences_create(&work->differences, object, pattern, &dae->colouring,
@@ -79,6 +80,8 @@ void vini_dae_work_destroy(vini_dae_work *work) {
   if (work->object == NULL) return;
   const vin_context *context = &work->object->context;
   vini_differences_destroy(&work->differences, context);
+  vini_differences_destroy(&work->rate_differences, context);
+  vini_free(context, work->rate_column);
   vini_free(context, work->f0);
   vini_free(context, work->column);
   *work = (vini_dae_work){0};
@@ -198,6 +201,10 @@ static vin_status begin(const vin_dae *dae, bool complete, vini_object *local, c
   if (vini_ready(&dae->object) != VIN_OK)
     return vini_fail_text(text, size, VIN_ERR_BAD_STATE, "the problem was not created: %s",
                           dae->object.text);
+  if (dae->implicit)
+    return vini_fail_text(text, size, VIN_ERR_UNSUPPORTED,
+                          "the problem has the form 0 = F(t, y, y') and no f: take "
+                          "vin_dae_residual()");
   *local = (vini_object){.context = dae->object.context, .created = VIN_OK};
   return VIN_OK;
 }

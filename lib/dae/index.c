@@ -12,6 +12,8 @@ typedef struct ranker {
   const vin_dae *dae;
   vini_object local;
   double *values;     /* f_y */
+  const double *mass; /* B */
+  double *rates;      /* F_y' of the general form */
   double *scale;      /* n: 1 / largest entry of each equation, B and c f_y together */
   vin_int *row, *col; /* triplets of the tested matrix */
   double *entry;
@@ -36,6 +38,7 @@ static bool ranker_allocate(ranker *r) {
 static void ranker_free(ranker *r) {
   const vin_context *context = &r->local.context;
   vini_free(context, r->values);
+  vini_free(context, r->rates);
   vini_free(context, r->scale);
   vini_free(context, r->row);
   vini_free(context, r->col);
@@ -88,7 +91,7 @@ static vin_int add_mass(ranker *r, vin_int count, vin_int row, vin_int col) {
     double scale = r->scale[b.row[k]];
     r->row[count] = b.row[k] + row;
     r->col[count] = b.col[k] + col;
-    r->entry[count] = scale > 0 ? r->dae->desc.mass_values[k] / scale : 0;
+    r->entry[count] = scale > 0 ? r->mass[k] / scale : 0;
   }
   return count;
 }
@@ -97,13 +100,12 @@ static vin_int add_mass(ranker *r, vin_int count, vin_int row, vin_int col) {
 static vin_status pencil(ranker *r, vin_int *rank, vin_int *full, vin_int *first) {
   const vin_dae_desc *desc = &r->dae->desc;
   vin_triplets a = desc->jacobian_pattern, b = desc->mass_pattern;
-  double size_a = vini_max_abs(r->values, a.count),
-         size_b = vini_max_abs(desc->mass_values, b.count);
+  double size_a = vini_max_abs(r->values, a.count), size_b = vini_max_abs(r->mass, b.count);
   double c = size_a > 0 && size_b > 0 ? size_b / size_a : 1;
   for (vin_int k = 0; k < a.count; k++)
     r->scale[a.row[k]] = vini_max(r->scale[a.row[k]], c * fabs(r->values[k]));
   for (vin_int k = 0; k < b.count; k++)
-    r->scale[b.row[k]] = vini_max(r->scale[b.row[k]], fabs(desc->mass_values[k]));
+    r->scale[b.row[k]] = vini_max(r->scale[b.row[k]], fabs(r->mass[k]));
   vin_int n = r->dae->n, count = add_mass(r, 0, 0, 0), ignored;
   VINI_TRY(rank_of(r, n, count, rank, &ignored));
   *full = n + *rank;
@@ -146,14 +148,29 @@ static vin_status verdict(const ranker *r, double t, vin_dae_index_report *repor
                         (int)report->rank, (int)report->full, t, column);
 }
 
-vin_status vin_dae_index_check(const vin_dae *dae, double t, const double *y, double tolerance,
-                               vin_dae_index_report *report) {
-  if (dae == NULL || y == NULL || report == NULL) return VIN_ERR_BAD_INPUT;
+/* f_y and B, or those of the general form. */
+static vin_status linearise(ranker *r, vini_dae_work *work, double t, const double *y,
+                            const double *yp) {
+  const vin_dae_desc *desc = &r->dae->desc;
+  r->mass = desc->mass_values;
+  if (!r->dae->implicit) return vini_dae_jacobian(work, t, y, NULL, r->values);
+  r->rates = vini_alloc(&r->local.context, (size_t)desc->mass_pattern.count, sizeof *r->rates);
+  if (r->rates == NULL) return vini_fail(&r->local, VIN_ERR_NO_MEMORY, "no memory for ranks");
+  r->mass = r->rates;
+  return vini_dae_residual_jacobians(work, t, y, yp, r->values, r->rates);
+}
+
+static vin_status index_check(const vin_dae *dae, double t, const double *y, const double *yp,
+                              double tolerance, vin_dae_index_report *report) {
   *report = (vin_dae_index_report){.dependent = -1};
   size_t size = sizeof report->text;
   if (vini_ready(&dae->object) != VIN_OK)
     return vini_fail_text(report->text, size, VIN_ERR_BAD_STATE, "the problem was not created");
-  if (!isfinite(t) || vini_first_nonfinite(y, dae->n) >= 0 || !(tolerance >= 0 && tolerance < 1))
+  if (dae->implicit != (yp != NULL))
+    return vini_fail_text(report->text, size, VIN_ERR_UNSUPPORTED,
+                          "the problem %s the form 0 = F(t, y, y')", yp ? "has not" : "has");
+  if (!isfinite(t) || vini_first_nonfinite(y, dae->n) >= 0 ||
+      (yp && vini_first_nonfinite(yp, dae->n) >= 0) || !(tolerance >= 0 && tolerance < 1))
     return vini_fail_text(report->text, size, VIN_ERR_BAD_INPUT,
                           "t or y is NaN or infinite, or tolerance = %g is not in [0, 1)",
                           tolerance);
@@ -163,7 +180,7 @@ vin_status vin_dae_index_check(const vin_dae *dae, double t, const double *y, do
   vin_status status = VIN_OK;
   if (!ranker_allocate(&r)) status = vini_fail(&r.local, VIN_ERR_NO_MEMORY, "no memory for ranks");
   if (status == VIN_OK) status = vini_dae_work_create(&work, dae, &r.local);
-  if (status == VIN_OK) status = vini_dae_jacobian(&work, t, y, NULL, r.values);
+  if (status == VIN_OK) status = linearise(&r, &work, t, y, yp);
   if (status == VIN_OK)
     status = dae->d >= 0 ? algebraic(&r, &report->rank, &report->full, &report->dependent)
                          : pencil(&r, &report->rank, &report->full, &report->dependent);
@@ -171,4 +188,17 @@ vin_status vin_dae_index_check(const vin_dae *dae, double t, const double *y, do
   ranker_free(&r);
   if (status != VIN_OK) return vini_fail_text(report->text, size, status, "%s", r.local.text);
   return verdict(&r, t, report);
+}
+
+vin_status vin_dae_index_check(const vin_dae *dae, double t, const double *y, double tolerance,
+                               vin_dae_index_report *report) {
+  if (dae == NULL || y == NULL || report == NULL) return VIN_ERR_BAD_INPUT;
+  return index_check(dae, t, y, NULL, tolerance, report);
+}
+
+vin_status vin_dae_index_check_implicit(const vin_dae *dae, double t, const double *y,
+                                        const double *yp, double tolerance,
+                                        vin_dae_index_report *report) {
+  if (dae == NULL || y == NULL || yp == NULL || report == NULL) return VIN_ERR_BAD_INPUT;
+  return index_check(dae, t, y, yp, tolerance, report);
 }

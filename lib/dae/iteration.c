@@ -49,6 +49,7 @@ static vin_status create_all(vin_dae_integrator *self, bool pair, vin_int *rows,
 vin_status vini_iteration_create(vin_dae_integrator *self) {
   const vin_context *context = &self->object.context;
   const vin_dae_desc *desc = &self->dae->desc;
+  self->implicit = self->dae->implicit;
   bool pair = self->options.method == VIN_DAE_RADAU;
   self->mass_count = desc->mass_pattern.count;
   self->jacobian_count = desc->jacobian_pattern.count;
@@ -65,7 +66,9 @@ vin_status vini_iteration_create(vin_dae_integrator *self) {
   self->values = vini_alloc(context, (size_t)entries, sizeof *self->values);
   self->scales = vini_alloc(context, 4 * (size_t)self->n, sizeof *self->scales);
   vin_status status = VIN_ERR_NO_MEMORY;
-  if (rows && cols && self->jacobian && self->values && self->scales) {
+  self->mass = self->implicit ? vini_alloc(context, (size_t)self->mass_count, sizeof *self->mass)
+                              : (double *)(uintptr_t)desc->mass_values;
+  if (rows && cols && self->mass && self->jacobian && self->values && self->scales) {
     self->real_row = self->scales, self->real_col = self->scales + self->n;
     self->pair_row = self->real_col + self->n, self->pair_col = self->pair_row + self->n;
     status = create_all(self, pair, rows, cols);
@@ -85,25 +88,34 @@ void vini_iteration_destroy(vin_dae_integrator *self) {
   vini_free(context, self->jacobian);
   vini_free(context, self->values);
   vini_free(context, self->scales);
+  if (self->implicit) vini_free(context, self->mass);
 }
 
-static vin_status jacobian(vin_dae_integrator *self, double tau, const double *y, const double *f) {
+static vin_status jacobian(vin_dae_integrator *self, double tau, const double *y, const double *yp,
+                           const double *f) {
   self->jacobian_known = self->jacobian_current = false;
   self->real_factor = self->pair_factor = 0;
-  VINI_TRY(vini_dae_jacobian(&self->work, self->t_start + tau, y, f, self->jacobian));
+  if (self->implicit) {
+    VINI_TRY(vini_dae_residual_jacobians(&self->work, vini_dae_integrator_time(self, tau), y, yp,
+                                         self->jacobian, self->mass));
+    for (vin_int k = 0; k < self->jacobian_count; k++) self->jacobian[k] = -self->jacobian[k];
+  } else {
+    VINI_TRY(
+        vini_dae_jacobian(&self->work, vini_dae_integrator_time(self, tau), y, f, self->jacobian));
+  }
   self->jacobian_known = true;
   return VIN_OK;
 }
 
 vin_status vini_iteration_jacobian(vin_dae_integrator *self) {
   if (self->jacobian_current) return VIN_OK;
-  VINI_TRY(jacobian(self, self->tau, self->y, self->f0));
+  VINI_TRY(jacobian(self, self->tau, self->y, self->yp, self->f0));
   self->jacobian_current = true;
   return VIN_OK;
 }
 
 vin_status vini_iteration_jacobian_at(vin_dae_integrator *self, double tau, const double *y) {
-  return jacobian(self, tau, y, NULL);
+  return jacobian(self, tau, y, self->implicit ? vini_dae_integrator_rate(self) : NULL, NULL);
 }
 
 /* Unknowns are counted in tolerances, those of index k in tolerances times (time scale / h)^(k-1),
@@ -154,7 +166,7 @@ static vin_status factor(vin_dae_integrator *self, vin_linsys *linsys, double h,
 vin_status vini_iteration_real(vin_dae_integrator *self, double h, double a) {
   double scale = a / h;
   if (self->real_factor == scale) return VIN_OK;
-  const double *mass = self->dae->desc.mass_values;
+  const double *mass = self->mass;
   double *v = self->values;
   self->real_factor = 0;
   for (vin_int k = 0; k < self->mass_count; k++) *v++ = scale * mass[k];
@@ -167,7 +179,7 @@ vin_status vini_iteration_real(vin_dae_integrator *self, double h, double a) {
 vin_status vini_iteration_pair(vin_dae_integrator *self, double h, double a, double b) {
   double real = a / h, imaginary = b / h;
   if (self->pair_factor == real) return VIN_OK;
-  const double *mass = self->dae->desc.mass_values;
+  const double *mass = self->mass;
   const double block[4] = {real, -imaginary, imaginary, real};
   double *v = self->values;
   self->pair_factor = 0;

@@ -17,6 +17,8 @@ static const double least_factor = 0.2, most_factor = 8;
 static const double keep_above = 1.0, keep_below = 1.2;
 /* Below this contraction the Jacobian serves another step. */
 static const double good_contraction = 1e-3;
+/* A first correction below this share of the tolerance ends the iteration in the general form, too. */
+static const double first_share = 1e-3;
 
 /* x := M w for a 3 x 3 matrix on blocks of n. */
 static void transform(vin_int n, const double m[3][3], const double *w, double *x) {
@@ -55,11 +57,32 @@ static void predict(vin_dae_integrator *self, double h) {
   transform(n, self->tableau.ti, self->z, self->w);
 }
 
+/* yp_new := (A^-1 Z) / h = T Lambda W / h, y' of the stages */
+static void derivatives(vin_dae_integrator *self, double h) {
+  vin_int n = self->n;
+  const vini_radau_tableau *a = &self->tableau;
+  const double *w = self->w;
+  double *x = self->rhs;
+  for (vin_int i = 0; i < n; i++) {
+    x[i] = a->gamma * w[i] / h;
+    x[n + i] = (a->alpha * w[n + i] - a->beta * w[2 * n + i]) / h;
+    x[2 * n + i] = (a->beta * w[n + i] + a->alpha * w[2 * n + i]) / h;
+  }
+  transform(n, a->t, x, self->yp_new);
+}
+
 static vin_status stages(vin_dae_integrator *self, double h) {
   vin_int n = self->n;
+  if (self->implicit) derivatives(self, h);
   for (int stage = 0; stage < 3; stage++) {
     const double *z = self->z + stage * n;
     for (vin_int i = 0; i < n; i++) self->y_new[i] = self->y[i] + z[i];
+    if (self->implicit) {
+      VINI_TRY(vini_dae_integrator_residual(self, self->tau + self->tableau.c[stage] * h,
+                                            self->y_new, self->yp_new + stage * n,
+                                            self->fs + stage * n));
+      continue;
+    }
     VINI_TRY(vini_dae_integrator_f(self, self->tau + self->tableau.c[stage] * h, self->y_new,
                                    self->fs + stage * n));
   }
@@ -73,6 +96,10 @@ static vin_status correct(vin_dae_integrator *self, double h) {
   double *r = self->rhs, *w = self->w, *scaled = self->work1;
   VINI_TRY(stages(self, h));
   transform(n, a->ti, self->fs, r);
+  if (self->implicit) {
+    VINI_TRY(vini_iteration_solve_real(self, r));
+    return vini_iteration_solve_pair(self, r + n);
+  }
   vini_iteration_mass(self, -a->gamma / h, w, r);
   for (vin_int i = 0; i < n; i++) {
     scaled[i] = a->alpha * w[n + i] - a->beta * w[2 * n + i];
@@ -125,12 +152,36 @@ static vini_outcome newton(vin_dae_integrator *self, double h) {
     last_size = vini_max(size, DBL_MIN);
     for (vin_int i = 0; i < 3 * n; i++) self->w[i] += self->rhs[i];
     transform(n, self->tableau.t, self->w, self->z);
-    if (self->contraction < 0.99 && reserve * size <= self->newton_tolerance) {
+    /* F_y' of another point may be far too large, and a first correction by it far too small */
+    bool known = k > 0 || !self->implicit || size <= first_share * self->newton_tolerance;
+    if (known && self->contraction < 0.99 && reserve * size <= self->newton_tolerance) {
       self->contraction_reserve = reserve;
       return VINI_OUTCOME_DONE;
     }
   }
   return VINI_OUTCOME_NEWTON;
+}
+
+/* theory (R6) in the general form, -F(t, y, -(e1 Z1 + e2 Z2 + e3 Z3) / h): the same where F is linear
+ * in y'. */
+static vin_status estimate_implicit(vin_dae_integrator *self, double h) {
+  vin_int n = self->n;
+  const double *e = self->tableau.e, *z = self->z;
+  double *rate = self->rhs, *y = self->work1;
+  for (vin_int i = 0; i < n; i++) {
+    rate[i] = -(e[0] * z[i] + e[1] * z[n + i] + e[2] * z[2 * n + i]) / h;
+  }
+  VINI_TRY(vini_dae_integrator_residual(self, self->tau, self->y, rate, self->estimate));
+  VINI_TRY(vini_iteration_solve_real(self, self->estimate));
+  self->error = vini_dae_integrator_norm(self, h, 1, self->estimate);
+  if (self->error < 1 || !(self->first || self->after_rejection)) return VIN_OK;
+  for (vin_int i = 0; i < n; i++) y[i] = self->y[i] + self->estimate[i];
+  vin_status status = vini_dae_integrator_residual(self, self->tau, y, rate, self->fs);
+  if (status != VIN_OK) return status > 0 ? VIN_OK : status; /* then the first estimate stays */
+  memcpy(self->estimate, self->fs, (size_t)n * sizeof *self->estimate);
+  VINI_TRY(vini_iteration_solve_real(self, self->estimate));
+  self->error = vini_dae_integrator_norm(self, h, 1, self->estimate);
+  return VIN_OK;
 }
 
 /* theory (R6): (gamma/h B - J) err = f(t, y) + B (e1 Z1 + e2 Z2 + e3 Z3) / h; a large estimate at the
@@ -174,8 +225,9 @@ static vini_outcome attempt(vin_dae_integrator *self, double h) {
   predict(self, h);
   vini_outcome outcome = newton(self, h);
   if (outcome != VINI_OUTCOME_DONE) return outcome;
-  status = estimate(self, h);
+  status = self->implicit ? estimate_implicit(self, h) : estimate(self, h);
   if (status != VIN_OK) return vini_iteration_outcome(self, status);
+  if (self->implicit) derivatives(self, h);
   self->error = vini_max(self->error, 1e-10);
   for (vin_int i = 0; i < n; i++) self->y_new[i] = self->y[i] + self->z[2 * n + i];
   return VINI_OUTCOME_DONE;

@@ -99,7 +99,7 @@ bool ivp_charge_pump(ivp_problem *p, const char *directory) {
   p->f = f;
   p->jacobian = jacobian;
   p->accuracy = 1e-4;
-  p->least_tolerance = 1e-8;
+  p->least_tolerance = 1e-10;
   for (int k = 0; k < 18; k++) ivp_depends(p, rows[k], cols[k]);
   ivp_mass(p, 0, 0, 1);
   ivp_mass(p, 1, 1, 1), ivp_mass(p, 1, 2, 1);

@@ -68,24 +68,19 @@ static vin_status start_values(const ivp_problem *p, double *y, ivp_result *r) {
   return status;
 }
 
-/* From start to end, beginning anew at each break; y (n) is the end. watch: residuals are looked at
- * after each step, which takes time. */
+/* From start to end; y (n) is the end. watch: residuals are looked at after each step, which takes
+ * time. */
 static vin_status integrate(const ivp_problem *p, vin_dae_integrator *integrator, bool watch,
                             double *y, double *scratch, ivp_result *r) {
-  double t = p->t0;
-  for (int part = 0; part <= p->break_count; part++) {
-    double t_end = part < p->break_count ? p->breaks[part] : p->t_end;
-    vin_status status = vin_dae_integrator_start(integrator, t, y);
-    if (status == VIN_OK && !watch) status = vin_dae_integrator_run(integrator, t_end);
-    while (status == VIN_OK && vin_dae_integrator_state(integrator).t != t_end) {
-      status = vin_dae_integrator_step(integrator, t_end);
-      vin_dae_integrator_view at = vin_dae_integrator_state(integrator);
-      r->constraint_max = fmax(r->constraint_max, constraint_residual(p, at.t, at.y, scratch));
-    }
-    if (status != VIN_OK) return fail(r, status, vin_dae_integrator_error(integrator));
-    memcpy(y, vin_dae_integrator_state(integrator).y, (size_t)p->n * sizeof *y);
-    t = t_end;
+  vin_status status = vin_dae_integrator_start(integrator, p->t0, y);
+  if (status == VIN_OK && !watch) status = vin_dae_integrator_run(integrator, p->t_end);
+  while (status == VIN_OK && vin_dae_integrator_state(integrator).t != p->t_end) {
+    status = vin_dae_integrator_step(integrator, p->t_end);
+    vin_dae_integrator_view at = vin_dae_integrator_state(integrator);
+    r->constraint_max = fmax(r->constraint_max, constraint_residual(p, at.t, at.y, scratch));
   }
+  if (status != VIN_OK) return fail(r, status, vin_dae_integrator_error(integrator));
+  memcpy(y, vin_dae_integrator_state(integrator).y, (size_t)p->n * sizeof *y);
   return VIN_OK;
 }
 
@@ -128,7 +123,7 @@ ivp_result ivp_run_dae(const ivp_problem *p, vin_dae_integrator_method method, d
     options.relative_tolerance = tolerance;
     options.absolute_tolerances = absolute;
     options.time_scale = p->time_scale;
-    options.check_start = p->break_count == 0; /* what jumps at a break is found by the step */
+    options.breaks = p->breaks, options.break_count = p->break_count;
     run_once(p, &options, false, end, scratch, &r);
     double wall = r.wall_s, cpu = r.cpu_s;
     if (r.status == VIN_OK) run_once(p, &options, true, end, scratch, &r);
