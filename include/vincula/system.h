@@ -42,6 +42,16 @@ typedef struct vin_system_desc {
   /* Phi and Phi_p; may be NULL when m = 0 */
   int (*constraint)(void *user, double t, const double *p, double *phi);
   int (*jacobian)(void *user, double t, const double *p, double *values);
+  /* Optional, for large systems: the rows first .. end - 1 of Phi, and their entries of Phi_p, in declared
+   * order, which must be by ascending rows. phi[0], values[0] belong to row `first`; of p only what the
+   * pattern of these rows names may be read. Same numbers as above, which stay in use for the whole.
+   * Methods (rattle) that have both of a kind evaluate block by block what they need while it is in the
+   * cache: all rows once, in blocks of a few hundred or all at once, in any order. A failure counts
+   * as one of the whole. */
+  int (*constraint_rows)(void *user, double t, const double *p, vin_int first, vin_int end,
+                         double *phi);
+  int (*jacobian_rows)(void *user, double t, const double *p, vin_int first, vin_int end,
+                       double *values);
   /* Phi_t; NULL: Phi does not depend on t */
   int (*constraint_rate)(void *user, double t, const double *p, double *phi_t);
   /* a = (Phi_p v + Phi_t)_p v + (Phi_p v + Phi_t)_t, the part of d2Phi/dt2 without v'; NULL: by

@@ -56,8 +56,10 @@ void vini_projector_add_mass(const vin_projector *projector, double alpha, const
                              double *y);
 void vini_projector_add_jacobian(const vin_projector *projector, double alpha, const double *x,
                                  double *y);
-/* |Phi_p x| <= limit in every row? For a Jacobian whose rows ascend. */
-bool vini_projector_rate_within(const vin_projector *projector, const double *x, double limit);
+/* |Phi_p x| <= limit in every row from entry *at of the Jacobian on and before `row`? For one whose rows
+ * ascend; *at moves on. */
+bool vini_projector_rate_within(const vin_projector *projector, const double *x, double limit,
+                                vin_int *at, vin_int row);
 void vini_projector_add_transposed(const vin_projector *projector, double alpha, const double *x,
                                    double *y);
 

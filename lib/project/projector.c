@@ -265,11 +265,12 @@ void vini_projector_add_jacobian(const vin_projector *self, double alpha, const 
   }
 }
 
-bool vini_projector_rate_within(const vin_projector *self, const double *x, double limit) {
+bool vini_projector_rate_within(const vin_projector *self, const double *x, double limit,
+                                vin_int *at, vin_int end) {
   const vin_int *row = self->jacobian.row, *col = self->jacobian.col, count = self->jacobian.count;
   const double *value = self->jacobian_values;
-  vin_int outside = 0;
-  for (vin_int k = 0; k < count;) {
+  vin_int outside = 0, k = *at;
+  while (k < count && row[k] < end) {
     vin_int r = row[k];
     double sum = 0;
     do {
@@ -278,6 +279,7 @@ bool vini_projector_rate_within(const vin_projector *self, const double *x, doub
     } while (k < count && row[k] == r);
     outside += !(fabs(sum) <= limit); /* NaN is outside */
   }
+  *at = k;
   return outside == 0;
 }
 
