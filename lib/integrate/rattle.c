@@ -84,51 +84,61 @@ static vin_status begin(vin_integrator *self, const vin_state *from, double h, b
   return solve_increment(self, h);
 }
 
-/* Keeps the converged s and makes the prediction for the next step, in self->s and in the second
- * right-hand side: the quadratic through the last three, constant before that. */
-static void predict(vin_integrator *self, double *right) {
+/* The velocity stage: to->p is p1, to->v is w. */
+typedef struct velocity {
+  vin_integrator *self;
+  vin_state *to;
+  double h;
+} velocity;
+
+/* Keeps the converged s; self->s is for the prediction. */
+static void keep_s(vin_integrator *self) {
   double *oldest = self->s_past[2];
   self->s_past[2] = self->s_past[1];
   self->s_past[1] = self->s_past[0];
   self->s_past[0] = self->s;
   self->s = oldest;
   if (self->s_count < 3) self->s_count++;
+}
+
+/* The prediction for the next step in the rows of the span, in self->s and in the second right-hand side:
+ * the quadratic through the last three, constant before that. */
+static void predict(vin_integrator *self, const vini_span *span, double *right) {
   const bool known = self->s_count == 3;
   const double *s0 = self->s_past[0], *s1 = self->s_past[1], *s2 = self->s_past[2];
-  for (vin_int c = 0; c < self->m; c++) {
+  for (vin_int c = span->row; c < span->row_end; c++) {
     right[c] = self->s[c] = known ? 3 * (s0[c] - s1[c]) + s2[c] : s0[c];
   }
 }
 
-/* The velocity stage at t1: to->p is p1, to->v is w. */
-typedef struct velocity {
-  vin_integrator *self;
-  vin_state *to;
-  double t1, h;
-  bool known; /* force and prediction are there */
-} velocity;
-
 /* h/2 f1 on top of both right-hand sides; below, -(J1 w + Phi_t) and the predicted s. */
-static vin_status load_both(void *user) {
+static vin_status load_both(void *user, const vini_span *span) {
   velocity *stage = user;
   vin_integrator *self = stage->self;
-  const vin_int n = self->n, m = self->m;
-  const double *p1 = stage->to->p, *w = stage->to->v, t1 = stage->t1, h = stage->h;
-  double *first = self->z, *second = self->z + n + m;
-  if (!stage->known) VINI_TRY(eval_force(self, t1, p1, w, self->f));
-  for (vin_int i = 0; i < n; i++) first[i] = second[i] = 0.5 * h * self->f[i];
-  VINI_TRY(vini_eval_constraint_rate(self->system, &self->projector->object, t1, p1, first + n));
-  if (self->system->desc.constraint_rate != NULL) {
-    for (vin_int c = 0; c < m; c++) first[n + c] = -first[n + c];
+  const vin_int n = self->n, m = self->m, row = span->row, end = span->row_end;
+  double *restrict first = self->z, *restrict second = self->z + n + m;
+  const double *f = self->f, *rate = self->wm[1], h = stage->h;
+  const bool moving = self->system->desc.constraint_rate != NULL;
+  for (vin_int i = span->coordinate; i < span->coordinate_end; i++) {
+    first[i] = second[i] = 0.5 * h * f[i];
   }
-  vini_projector_add_jacobian(self->projector, -1, w, first + n);
-  if (!stage->known) {
-    predict(self, second + n);
-  } else if (m > 0) {
-    memcpy(second + n, self->s, (size_t)m * sizeof *second);
-  }
-  stage->known = true;
+  for (vin_int c = row; c < end; c++) first[n + c] = moving ? -rate[c] : 0;
+  vini_projector_add_entries(self->projector, -1, stage->to->v, span->entry, span->entry_end,
+                             first + n);
+  predict(self, span, second + n);
   return VIN_OK;
+}
+
+/* d and the next z from K(p1). */
+static vin_status solve_both(vin_integrator *self, double t1, double h, vin_state *to) {
+  velocity stage = {.self = self, .to = to, .h = h};
+  VINI_TRY(eval_force(self, t1, to->p, to->v, self->f));
+  if (self->system->desc.constraint_rate != NULL) {
+    VINI_TRY(
+        vini_eval_constraint_rate(self->system, &self->projector->object, t1, to->p, self->wm[1]));
+  }
+  keep_s(self);
+  return vini_projector_factor_solve(self->projector, t1, to->p, to->v, load_both, &stage, self->z);
 }
 
 /* Is |J1 v1 + Phi_t| below velocity_tolerance in every row? It mostly is, and needs no scales then. */
@@ -223,10 +233,9 @@ static vin_status iterate_force(vin_integrator *self, double t1, double h, vin_s
 static vin_status velocity_stage(vin_integrator *self, const vin_state *from, double h,
                                  vin_state *to) {
   vin_int n = self->n, m = self->m;
-  double t1 = from->t + h, *w = to->v; /* v1 = w + d takes its place */
+  const double t1 = from->t + h;
   bool velocity_free = (self->system->desc.flags & VIN_FORCE_VELOCITY_FREE) != 0, small;
-  velocity stage = {.self = self, .to = to, .t1 = t1, .h = h};
-  VINI_TRY(vini_projector_factor_solve(self->projector, t1, to->p, w, load_both, &stage, self->z));
+  VINI_TRY(solve_both(self, t1, h, to));
   const double *d = self->z; /* behind it stands self->next */
   VINI_TRY(vini_rattle_finish(self, from, h, d, to, &small));
   for (vin_int c = 0; c < m; c++) to->lambda[c] = 2 / h * d[n + c];

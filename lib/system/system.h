@@ -56,6 +56,10 @@ vin_status vini_eval_force_p(const vin_system *system, vini_object *object, doub
 vin_status vini_eval_force_v(const vin_system *system, vini_object *object, double t,
                              const double *p, const double *v, double *values);
 
+/* vin_system_check() for constraint_rows and jacobian_rows. */
+vin_status vini_system_check_rows(const vin_system *system, vini_object *local, double t,
+                                  const double *p, vin_derivative_check *check);
+
 /* Violation of `row` in its natural unit. */
 double vini_constraint_gap(const vin_system *system, vin_int row, double phi);
 
