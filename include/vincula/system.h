@@ -42,6 +42,16 @@ typedef struct vin_system_desc {
   /* Phi and Phi_p; may be NULL when m = 0 */
   int (*constraint)(void *user, double t, const double *p, double *phi);
   int (*jacobian)(void *user, double t, const double *p, double *values);
+  /* Optional, for large systems: the rows first .. end - 1 of Phi, and their entries of Phi_p in declared
+   * order; either wants a jacobian_pattern of ascending rows. phi[0], values[0] belong to row `first`; of p only what the
+   * pattern of these rows names may be read. Same numbers as above, which stay in use for the whole.
+   * Methods (rattle) that have both of a kind evaluate block by block what they need while it is in the
+   * cache: all rows once, in blocks of a few hundred or all at once, in any order. A failure counts
+   * as one of the whole. */
+  int (*constraint_rows)(void *user, double t, const double *p, vin_int first, vin_int end,
+                         double *phi);
+  int (*jacobian_rows)(void *user, double t, const double *p, vin_int first, vin_int end,
+                       double *values);
   /* Phi_t; NULL: Phi does not depend on t */
   int (*constraint_rate)(void *user, double t, const double *p, double *phi_t);
   /* a = (Phi_p v + Phi_t)_p v + (Phi_p v + Phi_t)_t, the part of d2Phi/dt2 without v'; NULL: by
@@ -117,7 +127,8 @@ VIN_API vin_status vin_system_force(const vin_system *system, double t, const do
 typedef struct vin_derivative_check {
   int wrong;              /* entries that disagree, over all functions */
   const char *function;   /* "jacobian", "constraint_rate", "curvature", "potential", "force_p",
-                             "force_v", "flags"; NULL when all agree */
+                             "force_v", "flags", "constraint_rows", "jacobian_rows"; NULL when all
+                             agree */
   vin_int row, col;       /* of the worst entry; col = -1 for vectors */
   double given, expected; /* callback's value, finite difference */
   double error;           /* |given - expected| / scale of the entry */
@@ -126,7 +137,8 @@ typedef struct vin_derivative_check {
 
 /** Compares every derivative the callbacks give with extrapolated central differences at (t, p,
  *  v), also entries that the declared patterns leave out, and the claims in flags. O(n)
- *  evaluations. VIN_OK: all agree (to 1e-6 of each entry, or 1e-8 of the largest in its row);
+ *  evaluations. VIN_OK: all agree (to 1e-6 of each entry, or 1e-8 of the largest in its row; rows given
+ *  one by one exactly);
  *  VIN_CHECK_FAILED: see *check. The potential is compared as -dV/dp with f only where f(p, v) at
  *  v = 0 claims to be conservative; pass check_potential = 0 to skip it. */
 VIN_API vin_status vin_system_check(const vin_system *system, double t, const double *p,

@@ -62,6 +62,7 @@ struct vin_integrator {
   bool valid;        /* what is kept of the last step's end fits the state that it returned */
   int64_t stamp;     /* the projector's, when its factorisation was that of the last end */
   bool factor_fits;  /* ... and it is that of M, Phi_p there */
+  bool known_finite; /* the method has looked at every number of its result */
   uint64_t end_hash; /* of the last result, for callers that don't say whether they go on from it */
   bool hash_known;
   vin_stats stats;
@@ -70,14 +71,15 @@ struct vin_integrator {
   double *wn[4]; /* n */
   double *wm[2]; /* m */
   /* rattle: multiplier-free increments, see rattle.c */
-  double *z;         /* 2 (n + m): velocity stage and next position stage, solved together */
-  double *next;      /* n: increment of the next position stage, predicted: the second half of z */
-  double *s;         /* m: right-hand side of the position stage */
-  double *rest;      /* n: what the positions have lost to rounding, to be made up for */
-  double *floor;     /* m: rounding floors of Phi, renewed every FLOOR_STEPS steps */
-  double sharp;      /* tolerance of Phi: less than the user's in small models */
-  int floor_age;     /* steps since then; -1: not known */
-  double *s_past[3]; /* m each: converged s of the last steps, newest first */
+  double *z;          /* 2 (n + m): velocity stage and next position stage, solved together */
+  double *next;       /* n: increment of the next position stage, predicted: the second half of z */
+  double *s;          /* m: right-hand side of the position stage */
+  vin_int *rows_done; /* by blocks of coordinates: leading rows that need none behind */
+  double *rest;       /* n: what the positions have lost to rounding, to be made up for */
+  double *floor;      /* m: rounding floors of Phi, renewed every FLOOR_STEPS steps */
+  double sharp;       /* tolerance of Phi: less than the user's in small models */
+  int floor_age;      /* steps since then; -1: not known */
+  double *s_past[3];  /* m each: converged s of the last steps, newest first */
   int s_count;
   double last_h;
   /* step control */

@@ -1,5 +1,5 @@
 /* One interface for all one-step methods: names, options, creation, the step around the method. */
-#include "integrate/integrate.h"
+#include "integrate/rattle.h"
 
 #include <math.h>
 #include <string.h>
@@ -122,6 +122,7 @@ static bool allocate(vin_integrator *self) {
     complete = complete && *wanted[i].vector != NULL;
   }
   if (increments && complete) self->next = self->z + n + m;
+  if (increments && complete) complete = vini_rattle_blocks(self);
   return complete && vini_control_allocate(self);
 }
 
@@ -133,6 +134,7 @@ static void free_content(vin_integrator *self) {
                      self->wn[3],     self->wm[0],     self->wm[1],     self->z,     self->s,
                      self->s_past[0], self->s_past[1], self->s_past[2], self->floor, self->rest};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
+  vini_free(context, self->rows_done);
   vini_control_free(self);
   vin_projector_destroy(self->projector);
   vin_system_destroy(self->system);
@@ -248,9 +250,10 @@ vin_status vini_integrator_step(vin_integrator *self, const vin_state *from, dou
   bool usable = continues && self->valid;
   int64_t since_projection = self->since_projection;
   vini_control_begin(self);
+  self->known_finite = false;
   vin_status status = self->method->step(self, from, h, to, usable);
   self->hash_known = false;
-  if (status == VIN_OK &&
+  if (status == VIN_OK && !self->known_finite &&
       (vini_first_nonfinite(to->p, self->n) >= 0 || vini_first_nonfinite(to->v, self->n) >= 0)) {
     status = vini_fail(&self->object, VIN_STEP_FAILED,
                        "step of %g s at t = %.15g s: the result is not finite", h, from->t);

@@ -23,17 +23,30 @@
  * mass. */
 #define LOST_PIVOT 1e-14
 
+/* The values come on the way; another attempt after this one finds all of them. */
+static vin_status factor_fed(vin_kkt *kkt, double *first, double *second) {
+  vini_backend *primary = kkt->primary;
+  kkt->right = VINI_RIGHT_SOLVED;
+  vin_status status =
+      primary->table->factor_solve(primary, kkt->k, first, second, vini_kkt_feed_block, kkt);
+  if (kkt->feed->failed) return status;
+  VINI_TRY(vini_kkt_feed_rest(kkt));
+  return status;
+}
+
 static vin_status factor_with(vin_kkt *kkt, vini_backend *backend) {
   double *first = kkt->first, *second = kkt->second;
   kkt->stats.numeric++;
   /* of what an earlier attempt has solved, another factorisation makes something spoiled */
   if (kkt->right == VINI_RIGHT_SOLVED) kkt->right = VINI_RIGHT_SPOILED;
   kkt->first = NULL; /* for the first attempt only */
-  if (first == NULL || backend->table->factor_solve == NULL) {
-    return backend->table->factor(backend, kkt->k);
-  }
+  const bool at_once = first != NULL && backend->table->factor_solve != NULL;
+  if (kkt->feed != NULL && at_once && backend == kkt->primary)
+    return factor_fed(kkt, first, second);
+  VINI_TRY(vini_kkt_feed_rest(kkt));
+  if (!at_once) return backend->table->factor(backend, kkt->k);
   kkt->right = VINI_RIGHT_SOLVED;
-  return backend->table->factor_solve(backend, kkt->k, first, second);
+  return backend->table->factor_solve(backend, kkt->k, first, second, NULL, NULL);
 }
 
 void vini_kkt_collect_dropped(vin_kkt *kkt) {

@@ -29,6 +29,24 @@ typedef struct vini_reuse {
 /* What became of right-hand sides that were handed to a factorisation. */
 typedef enum vini_right { VINI_RIGHT_INTACT, VINI_RIGHT_SPOILED, VINI_RIGHT_SOLVED } vini_right;
 
+/* Coordinates, constraint rows, entries of J (these ranges end before *_end). */
+typedef struct vini_span {
+  vin_int coordinate, coordinate_end, row, row_end, entry, entry_end;
+} vini_span;
+
+/* Values of J and right-hand sides that are made when the factorisation asks for them (feed.c). load:
+ * brings j's entries of the rows of the span (it sets entry, entry_end), which ascend, and the span's
+ * part of the right-hand sides. */
+typedef struct vini_feed {
+  vin_status (*load)(void *user, vini_span *span);
+  void *user;
+  const double *j;
+  /* the kkt's: */
+  vini_span loaded;
+  bool empty;  /* nothing is loaded yet */
+  bool failed; /* load failed, with a text of its own */
+} vini_feed;
+
 struct vin_kkt {
   vini_object object;
   vin_kkt_options options;
@@ -61,6 +79,7 @@ struct vin_kkt {
    * the way; NULL: none */
   double *first, *second;
   vini_right right; /* what became of them */
+  vini_feed *feed;  /* of values that have not come yet, or NULL */
   vini_reuse reuse;
   vin_solver_stats stats;
   char description[640];
@@ -93,7 +112,15 @@ vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j
  * with z filled again where it is VINI_RIGHT_SPOILED. */
 vin_status vini_kkt_update_solve(vin_kkt *kkt, const double *h, const double *j, const double *c,
                                  vin_int count, double *z, vini_right *right);
+/* The same with J and z from a feed (load, user and j are set) that vini_kkt_takes_feed(). */
+vin_status vini_kkt_update_solve_fed(vin_kkt *kkt, const double *h, vini_feed *feed, vin_int count,
+                                     double *z, vini_right *right);
 vin_status vini_kkt_solve_kept(vin_kkt *kkt, vin_int count, double *z);
+
+/* feed.c: what block `block` of the elimination needs, and all that has not come. */
+bool vini_kkt_takes_feed(const vin_kkt *kkt);
+vin_status vini_kkt_feed_block(void *user, vin_int block);
+vin_status vini_kkt_feed_rest(vin_kkt *kkt);
 
 /* solve.c: z := K0^-1 z with the factorisation as it is; r := b - K z, s := |K| |z| + |b|. */
 vin_status vini_kkt_apply_inverse(vin_kkt *kkt, vin_int count, double *z);

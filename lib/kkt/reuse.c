@@ -62,6 +62,7 @@ vin_status vini_kkt_update_finite(vin_kkt *kkt, const double *h, const double *j
   if (!pays(kkt)) return vini_kkt_factor_finite(kkt, h, j, c);
   vini_backend *kept = kkt->active;
   kkt->active = NULL; /* until the values are complete */
+  VINI_TRY(vini_kkt_feed_rest(kkt));
   VINI_TRY(vini_kkt_set_values(kkt, h, j, c));
   kkt->active = kept;
   kkt->reuse.age++;
@@ -78,6 +79,18 @@ vin_status vini_kkt_update_solve(vin_kkt *kkt, const double *h, const double *j,
   kkt->first = NULL;
   *right = kkt->right; /* solved: by the last factorisation, which is the one that was accepted */
   if (status == VIN_OK && *right == VINI_RIGHT_SOLVED) kkt->stats.solves += count;
+  return status;
+}
+
+vin_status vini_kkt_update_solve_fed(vin_kkt *kkt, const double *h, vini_feed *feed, vin_int count,
+                                     double *z, vini_right *right) {
+  feed->empty = true;
+  feed->failed = false;
+  feed->loaded = (vini_span){0};
+  kkt->feed = feed;
+  kkt->j.known = false;
+  vin_status status = vini_kkt_update_solve(kkt, h, NULL, NULL, count, z, right);
+  kkt->feed = NULL;
   return status;
 }
 

@@ -16,32 +16,85 @@ static vin_status breakdown(vini_fronts *x) {
                    (int)x->plan.order[column], x->tally.failed_pivot, x->scale[column]);
 }
 
-/* Factorises, and solves for one or two (b2 not NULL) right-hand sides where b is not NULL: the forward
- * substitution follows the elimination block by block, while the panels are in the cache. */
-static vin_status factor(vini_fronts *x, const double *a, double *b, double *b2) {
+typedef vin_status (*loader)(void *user, vin_int block);
+
+/* Eliminates block by block; the forward substitution of b, b2 (NULL: none, one) follows each, while the
+ * panels are in the cache. load is foreign code and has the thread's own arithmetic. */
+static vin_status eliminate(vini_fronts *x, const double *a, double *b, double *b2, loader load,
+                            void *user) {
   const vini_front_block *block = x->plan.block;
-  if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
-  x->tally = (vini_tally){.failed = -1, .least = DBL_MAX};
-  const unsigned before = vini_flush_begin();
+  vin_status status = VIN_OK;
+  unsigned before = vini_flush_begin();
   x->factored = true;
   for (vin_int k = 0; k < x->plan.block_count && x->factored; k++) {
-    x->factored = x->eliminate(x, block + k, a);
+    if (load != NULL) {
+      vini_flush_end(before);
+      status = load(user, k);
+      before = vini_flush_begin();
+    }
+    x->factored = status == VIN_OK && x->eliminate(x, block + k, a);
     if (b != NULL && x->factored) x->forward(x, block + k, b, b2);
   }
-  for (vin_int k = x->plan.block_count - 1; b != NULL && x->factored && k >= 0; k--) {
-    x->backward(x, block + k, b, b2);
+  vini_flush_end(before);
+  if (x->factored) return VIN_OK;
+  return status != VIN_OK ? status : breakdown(x);
+}
+
+/* Factorises, and solves for one or two (b2 not NULL) right-hand sides where b is not NULL. */
+static vin_status factor(vini_fronts *x, const double *a, double *b, double *b2, loader load,
+                         void *user) {
+  if (x->tally.dropped > 0) memset(x->dropped, 0, (size_t)x->plan.n);
+  x->tally = (vini_tally){.failed = -1, .least = DBL_MAX};
+  VINI_TRY(eliminate(x, a, b, b2, load, user));
+  const unsigned before = vini_flush_begin();
+  for (vin_int k = x->plan.block_count - 1; b != NULL && k >= 0; k--) {
+    x->backward(x, x->plan.block + k, b, b2);
   }
   vini_flush_end(before);
-  return x->factored ? VIN_OK : breakdown(x);
+  return VIN_OK;
 }
 
 static vin_status fronts_factor(vini_backend *backend, const vin_sparse *matrix) {
-  return factor((vini_fronts *)backend, matrix->value, NULL, NULL);
+  return factor((vini_fronts *)backend, matrix->value, NULL, NULL, NULL, NULL);
 }
 
 static vin_status fronts_factor_solve(vini_backend *backend, const vin_sparse *matrix, double *b,
-                                      double *b2) {
-  return factor((vini_fronts *)backend, matrix->value, b, b2);
+                                      double *b2, loader load, void *user) {
+  return factor((vini_fronts *)backend, matrix->value, b, b2, load, user);
+}
+
+static void include(vin_int range[4], vin_int split, int64_t unknown) {
+  vin_int *part = unknown < split ? range : range + 2;
+  part[0] = vini_min_int(part[0], (vin_int)unknown);
+  part[1] = vini_max_int(part[1], (vin_int)unknown + 1);
+}
+
+/* The pivots of a block's fronts and the rows below them: entries of the matrix have no others, and
+ * forward substitution writes to no others. */
+static void fronts_reach(const vini_backend *backend, vin_int block, vin_int split,
+                         vin_int range[4]) {
+  const vini_front_plan *plan = &((const vini_fronts *)backend)->plan;
+  const vini_front_block *b = plan->block + block;
+  range[0] = range[2] = plan->n;
+  range[1] = range[3] = 0;
+  const vin_int ends[2] = {b->link,
+                           b->link_end}; /* the next link's unknowns are the last one's rows */
+  for (int k = 0; b->run >= 0 && k < 2; k++) {
+    const vini_front_run *run = plan->run + b->run;
+    const int64_t node = run->node + ends[k] * run->node_step;
+    include(range, split, node);
+    include(range, split, node + 2);
+    include(range, split, run->rod + ends[k] * run->rod_step);
+  }
+  for (vin_int f = b->front; f < b->front_end; f++) {
+    const vini_front *front = plan->front + f;
+    for (vin_int i = 0; i < front->pivots; i++)
+      include(range, split, plan->order[front->first + i]);
+    for (vin_int i = 0; i < front->rows; i++) include(range, split, plan->row[front->row + i]);
+  }
+  for (int part = 0; part < 4; part += 2) {
+    if (range[part] > range[part + 1]) range[part] = range[part + 1] = part == 0 ? 0 : split;
+  }
 }
 
 /* One or two (b2 not NULL) right-hand sides. */
@@ -119,6 +172,7 @@ static const vini_backend_vtable fronts_table = {.solver = VIN_SOLVER_LDLT,
                                                  .factor = fronts_factor,
                                                  .solve = fronts_solve,
                                                  .factor_solve = fronts_factor_solve,
+                                                 .reach = fronts_reach,
                                                  .pivots = fronts_pivots,
                                                  .info = fronts_info,
                                                  .describe = fronts_describe,

@@ -2,6 +2,10 @@
 
 /* ---- substitution: V is double (one right-hand side) or v2 (two at once) ------------------------ */
 
+/* Links of a run whose panels are fetched ahead on the way back, where the hardware, which sees four streams
+ * in two directions, comes late: 4 % of a step of 10^6 rods, nothing in the cache. */
+#define AHEAD 16
+
 #define LOAD_one(u) b[u]
 #define STORE_one(u, v) b[u] = (v)
 #define NONE_one(x) (x[3] == 0 && x[0] == 0 && x[1] == 0 && x[2] == 0)
@@ -134,6 +138,10 @@
       rod -= run->rod_step;                                                                        \
       VINI_UNROLL                                                                                  \
       for (int i = 0; i < rows; i++) z[i] = own[4 - rows + i];                                     \
+      __builtin_prefetch(l - AHEAD * run->panel_step);                                             \
+      __builtin_prefetch(l - AHEAD * run->panel_step + 8);                                         \
+      __builtin_prefetch(l - AHEAD * run->panel_step + 16);                                        \
+      __builtin_prefetch(inverse - 4 * AHEAD);                                                     \
       VINI_UNROLL                                                                                  \
       for (int i = 0; i < 3; i++) own[i] = LOAD_##one_or_two(node + i);                            \
       own[3] = LOAD_##one_or_two(rod);                                                             \
@@ -190,6 +198,7 @@
 SUBSTITUTION(double, one)
 SUBSTITUTION(v2, two)
 #undef SUBSTITUTION
+#undef AHEAD
 #undef NONE_one
 #undef NONE_two
 #undef LOAD_one

@@ -32,9 +32,13 @@ typedef struct vini_backend_vtable {
   vin_status (*factor)(vini_backend *backend, const vin_sparse *matrix);
   vin_status (*solve)(vini_backend *backend, vin_int count, double *x);
   /* factor(), then solve() for b and, where it is not NULL, b2, in one pass over the factor; NULL:
-   * there is nothing to gain. After a failure b and b2 are spoiled. */
-  vin_status (*factor_solve)(vini_backend *backend, const vin_sparse *matrix, double *b,
-                             double *b2);
+   * there is nothing to gain. After a failure b and b2 are spoiled. load (or NULL) is called before each
+   * block of the elimination and may bring what that needs; its failure is returned as it is. */
+  vin_status (*factor_solve)(vini_backend *backend, const vin_sparse *matrix, double *b, double *b2,
+                             vin_status (*load)(void *user, vin_int block), void *user);
+  /* The unknowns whose entries and right-hand sides block `block` needs: range[0] .. range[1] - 1 of those
+   * below `split`, range[2] .. range[3] - 1 of the others. NULL: factor_solve takes no load. */
+  void (*reach)(const vini_backend *backend, vin_int block, vin_int split, vin_int range[4]);
   bool (*pivots)(const vini_backend *backend, double *d, double *scale);
   void (*info)(const vini_backend *backend, vini_factor_info *info);
   const char *(*describe)(const vini_backend *backend); /* e.g. "umfpack, symmetric strategy" */

@@ -258,6 +258,8 @@ static vin_system_desc describe(const vini_compiled *c) {
   desc.force = vini_model_force;
   desc.constraint = vini_model_constraint;
   desc.jacobian = vini_model_jacobian;
+  desc.constraint_rows = vini_model_constraint_rows;
+  desc.jacobian_rows = vini_model_jacobian_rows;
   desc.curvature = vini_model_curvature;
   desc.potential = vini_model_potential;
   desc.momentum = vini_model_momentum;

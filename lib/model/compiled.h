@@ -47,6 +47,10 @@ int vini_model_mass(void *user, double t, const double *p, const double *v, doub
 int vini_model_force(void *user, double t, const double *p, const double *v, double *f);
 int vini_model_constraint(void *user, double t, const double *p, double *phi);
 int vini_model_jacobian(void *user, double t, const double *p, double *values);
+int vini_model_constraint_rows(void *user, double t, const double *p, vin_int first, vin_int end,
+                               double *phi);
+int vini_model_jacobian_rows(void *user, double t, const double *p, vin_int first, vin_int end,
+                             double *values);
 int vini_model_curvature(void *user, double t, const double *p, const double *v, double *a);
 int vini_model_potential(void *user, double t, const double *p, double *energy);
 int vini_model_momentum(void *user, double t, const double *p, const double *v, double *linear,

@@ -47,8 +47,8 @@ int vini_model_mass(void *user, double t, const double *p, const double *v, doub
 /* -d'/L at the end a and d'/L at the end b, where free. Scalars rather than arrays: gcc 12 sends
  * arrays through memory here, at six times the cost. */
 VINI_INLINE void walk_jacobian(vini_mode mode, const vini_compiled *c, const double *p,
-                               vini_sink *sink) {
-  for (vin_int k = 0; k < c->rods; k++) {
+                               vin_int first, vin_int end, vini_sink *sink) {
+  for (vin_int k = first; k < end; k++) {
     const vin_int a = c->rod_a[k], b = c->rod_b[k];
     double x = 0.0, y = 0.0, z = 0.0;
     if (mode == VINI_VALUES) {
@@ -74,18 +74,24 @@ VINI_INLINE void walk_jacobian(vini_mode mode, const vini_compiled *c, const dou
 int64_t vini_jacobian_pattern(const vini_compiled *c, vin_int *row, vin_int *col) {
   vini_sink sink = {.row = row, .col = col};
   if (row == NULL) {
-    walk_jacobian(VINI_COUNT, c, NULL, &sink);
+    walk_jacobian(VINI_COUNT, c, NULL, 0, c->rods, &sink);
   } else {
-    walk_jacobian(VINI_PATTERN, c, NULL, &sink);
+    walk_jacobian(VINI_PATTERN, c, NULL, 0, c->rods, &sink);
   }
   return sink.count;
 }
 
-int vini_model_jacobian(void *user, double t, const double *p, double *values) {
+int vini_model_jacobian_rows(void *user, double t, const double *p, vin_int first, vin_int end,
+                             double *values) {
   (void)t;
   vini_sink sink = {.value = values};
-  walk_jacobian(VINI_VALUES, user, p, &sink);
+  walk_jacobian(VINI_VALUES, user, p, first, end, &sink);
   return 0;
+}
+
+int vini_model_jacobian(void *user, double t, const double *p, double *values) {
+  const vini_compiled *c = user;
+  return vini_model_jacobian_rows(user, t, p, 0, c->rods, values);
 }
 
 /* |d|^2 - L^2 with the largest component as (|d_i| - L)(|d_i| + L), which is exact for a rod along
@@ -99,15 +105,22 @@ VINI_INLINE double square_excess(double x, double y, double z, double length) {
   return (most - length) * (most + length) + (less * less + least * least);
 }
 
-int vini_model_constraint(void *user, double t, const double *p, double *phi) {
+int vini_model_constraint_rows(void *user, double t, const double *p, vin_int first, vin_int end,
+                               double *phi) {
   (void)t;
   const vini_compiled *c = user;
-  for (vin_int k = 0; k < c->rods; k++) {
+  for (vin_int k = first; k < end; k++) {
     const double *xa = vini_at(c, p, c->rod_a[k]), *xb = vini_at(c, p, c->rod_b[k]);
     const double length = c->rod_length[k];
-    phi[k] = square_excess(xb[0] - xa[0], xb[1] - xa[1], xb[2] - xa[2], length) / (2.0 * length);
+    phi[k - first] =
+        square_excess(xb[0] - xa[0], xb[1] - xa[1], xb[2] - xa[2], length) / (2.0 * length);
   }
   return 0;
+}
+
+int vini_model_constraint(void *user, double t, const double *p, double *phi) {
+  const vini_compiled *c = user;
+  return vini_model_constraint_rows(user, t, p, 0, c->rods, phi);
 }
 
 /* d2Phi/dt2 = Phi_p v' + |d_dot|^2 / L */

@@ -130,16 +130,75 @@ vin_status vini_projector_factor(vin_projector *self, double t, const double *p,
   return factor_mass(self, 0, NULL, NULL);
 }
 
+/* What vini_projector_factor_solve() hands to the kkt. */
+typedef struct feeding {
+  vin_projector *self;
+  double t;
+  const double *p;
+  vin_status (*fill)(void *user, const vini_span *span);
+  void *user;
+} feeding;
+
+/* The first entry of row `row` or of a later one; rows ascend. */
+static vin_int entry_of(const vin_triplets *j, vin_int row) {
+  vin_int low = 0, high = j->count;
+  while (low < high) {
+    vin_int middle = low + (high - low) / 2;
+    if (j->row[middle] < row) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static vin_status load(void *user, vini_span *span) {
+  const feeding *feed = user;
+  vin_projector *self = feed->self;
+  span->entry = entry_of(&self->jacobian, span->row);
+  span->entry_end = entry_of(&self->jacobian, span->row_end);
+  if (span->row < span->row_end) {
+    VINI_TRY(vini_eval_jacobian_rows(self->system, &self->object, feed->t, feed->p, span->row,
+                                     span->row_end, (vin_int[2]){span->entry, span->entry_end},
+                                     self->jacobian_values));
+  }
+  return feed->fill(feed->user, span);
+}
+
+/* Block by block. */
+static vin_status factor_fed(vin_projector *self, feeding *own, double *z, vini_right *right) {
+  const double *h = self->mass_in_kkt ? NULL : self->mass_values;
+  self->mass_in_kkt = true;
+  self->factor_stamp++;
+  self->factored = VINI_FACTORED_NOTHING;
+  self->jacobian_evaluations++;
+  vini_feed feed = {.load = load, .user = own, .j = self->jacobian_values};
+  vin_status status = vini_kkt_update_solve_fed(self->kkt, h, &feed, 2, z, right);
+  if (status == VIN_OK) self->factored = VINI_FACTORED_MASS;
+  if (status == VIN_OK || feed.failed) return status; /* a callback's text is in place */
+  return vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
+}
+
 vin_status vini_projector_factor_solve(vin_projector *self, double t, const double *p,
-                                       const double *v, vin_status (*fill)(void *user), void *user,
-                                       double *z) {
+                                       const double *v,
+                                       vin_status (*fill)(void *user, const vini_span *span),
+                                       void *user, double *z) {
+  const vini_span all = {0, self->n, 0, self->m, 0, self->jacobian.count};
   vini_right right = VINI_RIGHT_INTACT;
   VINI_TRY(vini_projector_mass(self, t, p, v));
-  VINI_TRY(vini_projector_jacobian(self, t, p));
-  VINI_TRY(fill(user));
-  VINI_TRY(factor_mass(self, 0, z, &right));
+  /* C = 0 must be in place for parts to be enough */
+  if (self->system->desc.jacobian_rows != NULL && self->rows_ascend && self->factor_stamp > 0 &&
+      !self->compliant && vini_kkt_takes_feed(self->kkt)) {
+    feeding own = {self, t, p, fill, user};
+    VINI_TRY(factor_fed(self, &own, z, &right));
+  } else {
+    VINI_TRY(vini_projector_jacobian(self, t, p));
+    VINI_TRY(fill(user, &all));
+    VINI_TRY(factor_mass(self, 0, z, &right));
+  }
   if (right == VINI_RIGHT_SOLVED) return VIN_OK;
-  if (right == VINI_RIGHT_SPOILED) VINI_TRY(fill(user));
+  if (right == VINI_RIGHT_SPOILED) VINI_TRY(fill(user, &all));
   vin_status status = vini_kkt_solve_plain(self->kkt, 2, z);
   if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   return status;

@@ -56,8 +56,13 @@ void vini_projector_add_mass(const vin_projector *projector, double alpha, const
                              double *y);
 void vini_projector_add_jacobian(const vin_projector *projector, double alpha, const double *x,
                                  double *y);
-/* |Phi_p x| <= limit in every row? For a Jacobian whose rows ascend. */
-bool vini_projector_rate_within(const vin_projector *projector, const double *x, double limit);
+/* The second for the entries begin .. end - 1 of Phi_p only. */
+void vini_projector_add_entries(const vin_projector *projector, double alpha, const double *x,
+                                vin_int begin, vin_int end, double *y);
+/* |Phi_p x| <= limit in every row from entry *at of the Jacobian on and before `row`? For one whose rows
+ * ascend; *at moves on. */
+bool vini_projector_rate_within(const vin_projector *projector, const double *x, double limit,
+                                vin_int *at, vin_int row);
 void vini_projector_add_transposed(const vin_projector *projector, double alpha, const double *x,
                                    double *y);
 
@@ -68,11 +73,14 @@ vin_status vini_projector_jacobian(vin_projector *projector, double t, const dou
 /* Evaluates M and Phi_p at (t, p, v) and factorises [M Phi_p'; Phi_p 0]. */
 vin_status vini_projector_factor(vin_projector *projector, double t, const double *p,
                                  const double *v);
-/* The same, and solves for two stacked right-hand sides z, which may read the evaluated M and Phi_p:
- * fill(user) writes them, again where the first attempt spoiled them. */
+/* The same, and solves for two stacked right-hand sides z. fill(user, span) writes their part of a span of
+ * coordinates and rows, and may read M and the span's entries of Phi_p. It is called for all parts once, in
+ * any order, and for all at once a second time where a first attempt spoiled them. */
+struct vini_span;
 vin_status vini_projector_factor_solve(vin_projector *projector, double t, const double *p,
-                                       const double *v, vin_status (*fill)(void *user), void *user,
-                                       double *z);
+                                       const double *v,
+                                       vin_status (*fill)(void *user, const struct vini_span *span),
+                                       void *user, double *z);
 /* Solves with the present factorisation; a failure's text is copied into the projector. */
 vin_status vini_projector_solve(vin_projector *projector, vin_int count, const double *f,
                                 const double *g, double *x, double *lambda);

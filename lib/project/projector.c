@@ -250,26 +250,32 @@ void vini_projector_add_mass(const vin_projector *self, double alpha, const doub
 }
 
 /* Rows mostly come in runs (a rod's six entries): each run is summed up before it is stored. */
-void vini_projector_add_jacobian(const vin_projector *self, double alpha, const double *x,
-                                 double *y) {
-  const vin_int *row = self->jacobian.row, *col = self->jacobian.col, count = self->jacobian.count;
+void vini_projector_add_entries(const vin_projector *self, double alpha, const double *x,
+                                vin_int begin, vin_int end, double *y) {
+  const vin_int *row = self->jacobian.row, *col = self->jacobian.col;
   const double *value = self->jacobian_values;
-  for (vin_int k = 0; k < count;) {
+  for (vin_int k = begin; k < end;) {
     vin_int r = row[k];
     double sum = 0;
     do {
       sum += value[k] * x[col[k]];
       k++;
-    } while (k < count && row[k] == r);
+    } while (k < end && row[k] == r);
     y[r] += alpha * sum;
   }
 }
 
-bool vini_projector_rate_within(const vin_projector *self, const double *x, double limit) {
+void vini_projector_add_jacobian(const vin_projector *self, double alpha, const double *x,
+                                 double *y) {
+  vini_projector_add_entries(self, alpha, x, 0, self->jacobian.count, y);
+}
+
+bool vini_projector_rate_within(const vin_projector *self, const double *x, double limit,
+                                vin_int *at, vin_int end) {
   const vin_int *row = self->jacobian.row, *col = self->jacobian.col, count = self->jacobian.count;
   const double *value = self->jacobian_values;
-  vin_int outside = 0;
-  for (vin_int k = 0; k < count;) {
+  vin_int outside = 0, k = *at;
+  while (k < count && row[k] < end) {
     vin_int r = row[k];
     double sum = 0;
     do {
@@ -278,6 +284,7 @@ bool vini_projector_rate_within(const vin_projector *self, const double *x, doub
     } while (k < count && row[k] == r);
     outside += !(fabs(sum) <= limit); /* NaN is outside */
   }
+  *at = k;
   return outside == 0;
 }
 

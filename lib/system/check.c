@@ -226,6 +226,7 @@ static vin_status check_matrix(checker *c, const char *name, vin_triplets patter
 static vin_status check_constraints(checker *c, double size) {
   const vin_system *s = c->system;
   if (s->m == 0) return VIN_OK;
+  VINI_TRY(vini_system_check_rows(s, &c->local, c->t, c->p, c->check));
   VINI_TRY(vini_eval_jacobian(s, &c->local, c->t, c->p, c->values));
   VINI_TRY(check_matrix(c, "jacobian", s->desc.jacobian_pattern, s->m, probe_constraint, size));
   VINI_TRY(vini_eval_constraint_rate(s, &c->local, c->t, c->p, c->rate));

@@ -63,6 +63,35 @@ vin_status vini_eval_jacobian(const vin_system *system, vini_object *object, dou
   return check_output(system, object, "jacobian", t, values, desc->jacobian_pattern.count, NULL);
 }
 
+vin_status vini_eval_constraint_rows(const vin_system *system, vini_object *object, double t,
+                                     const double *p, vin_int first, vin_int end, double *phi) {
+  const vin_system_desc *desc = &system->desc;
+  if (desc->constraint_rows == NULL) return vini_eval_constraint(system, object, t, p, phi);
+  VINI_TRY(check_return(object, "constraint_rows", t,
+                        desc->constraint_rows(desc->user, t, p, first, end, phi + first)));
+  int64_t bad = vini_first_nonfinite(phi + first, end - first);
+  if (bad < 0) return VIN_OK;
+  char name[96];
+  vin_system_constraint_name(system, first + (vin_int)bad, name, sizeof name);
+  return vini_fail(object, VIN_RETRY, "the constraint_rows callback gave %g for %s at t = %.17g",
+                   phi[first + bad], name, t);
+}
+
+vin_status vini_eval_jacobian_rows(const vin_system *system, vini_object *object, double t,
+                                   const double *p, vin_int first, vin_int end,
+                                   const vin_int entry[2], double *values) {
+  const vin_system_desc *desc = &system->desc;
+  if (desc->jacobian_rows == NULL) return vini_eval_jacobian(system, object, t, p, values);
+  double *own = values + entry[0];
+  VINI_TRY(check_return(object, "jacobian_rows", t,
+                        desc->jacobian_rows(desc->user, t, p, first, end, own)));
+  int64_t bad = vini_first_nonfinite(own, entry[1] - entry[0]);
+  if (bad < 0) return VIN_OK;
+  return vini_fail(object, VIN_RETRY,
+                   "the jacobian_rows callback gave %g for entry %d at t = %.17g", own[bad],
+                   (int)(entry[0] + bad), t);
+}
+
 vin_status vini_eval_constraint_rate(const vin_system *system, vini_object *object, double t,
                                      const double *p, double *phi_t) {
   const vin_system_desc *desc = &system->desc;

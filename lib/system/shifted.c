@@ -127,6 +127,8 @@ static vin_system_desc describe(shifted *s) {
   desc.force = force;
   desc.constraint = desc.constraint == NULL ? NULL : constraint;
   desc.jacobian = desc.jacobian == NULL ? NULL : jacobian;
+  desc.constraint_rows = NULL;
+  desc.jacobian_rows = NULL;
   /* added after the checks, which ask for a curvature callback then: a1 does not enter the curvature */
   desc.constraint_rate = NULL;
   desc.curvature = desc.curvature == NULL ? NULL : curvature;

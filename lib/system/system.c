@@ -59,6 +59,20 @@ static vin_status check_callbacks(vin_system *system, const vin_system_desc *des
   return VIN_OK;
 }
 
+/* Blocks of rows must be blocks of entries. */
+static vin_status check_rows(vini_object *object, const vin_system_desc *desc) {
+  const vin_triplets *j = &desc->jacobian_pattern;
+  const bool rows = desc->constraint_rows != NULL || desc->jacobian_rows != NULL;
+  for (vin_int k = 1; rows && k < j->count; k++) {
+    if (j->row[k - 1] <= j->row[k]) continue;
+    return vini_fail(object, VIN_ERR_BAD_INPUT,
+                     "a callback for rows is given, but entry %d of the jacobian pattern is in "
+                     "row %d, after row %d",
+                     (int)k, (int)j->row[k], (int)j->row[k - 1]);
+  }
+  return VIN_OK;
+}
+
 static vin_status check_desc(vin_system *system, const vin_system_desc *desc) {
   vini_object *object = &system->object;
   vin_int n = desc->positions, m = desc->constraints;
@@ -73,6 +87,7 @@ static vin_status check_desc(vin_system *system, const vin_system_desc *desc) {
                                VIN_STORAGE_GENERAL));
   VINI_TRY(vini_triplets_check(object, "force_v pattern", n, n, desc->force_v_pattern,
                                VIN_STORAGE_GENERAL));
+  VINI_TRY(check_rows(object, desc));
   if (desc->flags & VIN_MASS_DIAGONAL) {
     for (vin_int k = 0; k < desc->mass_pattern.count; k++) {
       vin_int row = desc->mass_pattern.row[k], col = desc->mass_pattern.col[k];

@@ -29,6 +29,14 @@ vin_status vini_eval_constraint(const vin_system *system, vini_object *object, d
                                 const double *p, double *phi);
 vin_status vini_eval_jacobian(const vin_system *system, vini_object *object, double t,
                               const double *p, double *values);
+/* The rows first .. end - 1, into their places of the whole phi and values. Without the callback for rows,
+ * which is for the caller to know, they must be all. */
+vin_status vini_eval_constraint_rows(const vin_system *system, vini_object *object, double t,
+                                     const double *p, vin_int first, vin_int end, double *phi);
+/* entry: of row `first` and of row `end` in the pattern */
+vin_status vini_eval_jacobian_rows(const vin_system *system, vini_object *object, double t,
+                                   const double *p, vin_int first, vin_int end,
+                                   const vin_int entry[2], double *values);
 /* zeros when the system is scleronomic */
 vin_status vini_eval_constraint_rate(const vin_system *system, vini_object *object, double t,
                                      const double *p, double *phi_t);
@@ -47,6 +55,10 @@ vin_status vini_eval_force_p(const vin_system *system, vini_object *object, doub
                              const double *p, const double *v, double *values);
 vin_status vini_eval_force_v(const vin_system *system, vini_object *object, double t,
                              const double *p, const double *v, double *values);
+
+/* vin_system_check() for constraint_rows and jacobian_rows. */
+vin_status vini_system_check_rows(const vin_system *system, vini_object *local, double t,
+                                  const double *p, vin_derivative_check *check);
 
 /* Violation of `row` in its natural unit. */
 double vini_constraint_gap(const vin_system *system, vin_int row, double phi);
