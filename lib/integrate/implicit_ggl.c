@@ -120,7 +120,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
   vini_newton newton = {0};
   unknowns w = of(self);
   double t = from->t + h;
-  vini_newton_begin(&newton, self, from->p, from->v, w.a, h, true);
+  vini_newton_begin(&newton, self, from->p, from->v, w.a, h, true, due ? 0 : data->contraction);
   for (;;) {
     place(self, from, h, to->p, to->v);
     VINI_TRY(residual(self, from, h, to->p, to->v));
@@ -132,6 +132,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
     double dv = fabs(h) * vini_max_abs(data->x + self->n + self->m, self->n),
            dp = fabs(h) * (vini_max_abs(data->x, self->n) + dv);
     vini_verdict verdict = vini_newton_judge(&newton, &self->options, dp, dv, due);
+    data->contraction = newton.contraction;
     if (verdict == VINI_NEWTON_CONVERGED) break;
     if (verdict == VINI_NEWTON_DIVERGED) return vini_newton_failure(self, &newton);
     due = verdict == VINI_NEWTON_RENEW;

@@ -43,6 +43,7 @@ static vin_status solve(vin_integrator *self, double t, double h, double gamma, 
                       .gamma = gamma,
                       .beta = gamma * gamma};
   VINI_TRY(vini_stage_solve(self, &stage, p, v));
+  VINI_TRY(vini_stage_rates(self, &stage, p, v));
   for (vin_int c = 0; self->w != NULL && c < self->m; c++) data->w_base[c] += gamma * data->wdot[c];
   return VIN_OK;
 }
