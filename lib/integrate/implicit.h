@@ -88,6 +88,13 @@ vin_status vini_stage_check_dropped(vin_integrator *self, const vini_stage *stag
 vin_status vini_implicit_find_dropped(vin_integrator *self, double t, const double *p,
                                       const double *v, bool *changed);
 
+/* After a row left out turned out to be needed: it depended on the others somewhere else. None is left
+ * out from now on; false: none was. */
+bool vini_implicit_drop_nothing(vin_integrator *self);
+/* Text and status of a failed step; a constraint that nearly depends on others at its start is named. */
+vin_status vini_implicit_failure(vin_integrator *self, vin_status status, const vin_state *from,
+                                 double h);
+
 /* position_level: the iteration goes on to a hundredth of the user's tolerance, because what it leaves
  * is the residual of the constraints. contraction: as in vini_newton. */
 void vini_newton_begin(vini_newton *newton, const vin_integrator *self, const double *p,

@@ -150,9 +150,9 @@ static void guess(vin_integrator *self) {
   memcpy(w.lambda, data->lambda, (size_t)self->m * sizeof *w.lambda);
 }
 
-static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
+static vin_status solve_and_check(vin_integrator *self, const vin_state *from, double h,
+                                  vin_state *to) {
   vini_implicit *data = self->data;
-  unknowns w = of(self);
   guess(self);
   bool kept = data->pair.factored && fabs(data->gamma - h) <= 1e-6 * fabs(h), changed = false;
   vin_status status = iterate(self, from, h, to, !kept);
@@ -167,7 +167,17 @@ static vin_status step(vin_integrator *self, const vin_state *from, double h, vi
   }
   VINI_TRY(status);
   vini_stage end = {.t = from->t + h, .h = h, .beta = h * h, .position_level = true};
-  VINI_TRY(vini_stage_check_dropped(self, &end, to->p, to->v, w.a));
+  return vini_stage_check_dropped(self, &end, to->p, to->v, of(self).a);
+}
+
+static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
+  vini_implicit *data = self->data;
+  unknowns w = of(self);
+  vin_status status = solve_and_check(self, from, h, to);
+  if (status > 0 && status != VIN_RETRY && vini_implicit_drop_nothing(self)) {
+    status = solve_and_check(self, from, h, to);
+  }
+  VINI_TRY(status);
   memcpy(self->vdot, w.a, (size_t)self->n * sizeof(double));
   memcpy(data->lambda, w.lambda, (size_t)self->m * sizeof(double));
   memcpy(to->lambda, w.lambda, (size_t)self->m * sizeof(double));
@@ -180,5 +190,5 @@ vin_status vini_ggl_step(vin_integrator *self, const vin_state *from, double h, 
                          bool continues) {
   vin_status status = continues ? VIN_OK : vini_implicit_restart(self, from);
   if (status == VIN_OK) status = step(self, from, h, to);
-  return vini_step_failure(self, status, from->t, h);
+  return vini_implicit_failure(self, status, from, h);
 }

@@ -251,12 +251,11 @@ static vin_status iterate(vin_integrator *self, const vini_stage *stage, double 
   return VIN_OK;
 }
 
-vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, double *p, double *v) {
+/* From the guess, with the kept matrix if it may serve. */
+static vin_status solve(vin_integrator *self, const vini_stage *stage, double *p, double *v) {
   vini_implicit *data = self->data;
   vini_newton newton = {0};
   size_t n = (size_t)self->n, m = (size_t)self->m;
-  memcpy(data->guess_a, data->a, n * sizeof(double));
-  memcpy(data->guess_l, data->l, m * sizeof(double));
   /* a step length that differs in its last digits is the same to Newton's method */
   bool kept = data->matrix.factored && fabs(data->beta - stage->beta) <= 1e-6 * fabs(stage->beta) &&
               fabs(data->gamma - stage->gamma) <= 1e-6 * fabs(stage->gamma);
@@ -272,4 +271,16 @@ vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, doubl
     return status;
   }
   return vini_stage_check_dropped(self, stage, p, v, data->a);
+}
+
+vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, double *p, double *v) {
+  vini_implicit *data = self->data;
+  size_t n = (size_t)self->n, m = (size_t)self->m;
+  memcpy(data->guess_a, data->a, n * sizeof(double));
+  memcpy(data->guess_l, data->l, m * sizeof(double));
+  vin_status status = solve(self, stage, p, v);
+  if (status <= 0 || status == VIN_RETRY || !vini_implicit_drop_nothing(self)) return status;
+  memcpy(data->a, data->guess_a, n * sizeof(double));
+  memcpy(data->l, data->guess_l, m * sizeof(double));
+  return solve(self, stage, p, v);
 }

@@ -349,16 +349,29 @@ static vin_status estimate(vin_integrator *self, const vin_state *from, double h
   return VIN_OK;
 }
 
+/* The stages, and p, v of the end; data->w_base holds Phi'' there. */
+static vin_status solve_and_check(vin_integrator *self, const vin_state *from, double h,
+                                  vin_state *to) {
+  vini_implicit *data = self->data;
+  if (self->w != NULL) memcpy(data->w_base, self->w, (size_t)self->m * sizeof(double));
+  VINI_TRY(solve(self, from, h));
+  VINI_TRY(end_third_order(self, from, h));
+  vini_stage end = {.t = from->t + h, .h = h};
+  place(self, from, h, STAGES - 1, to->p, to->v);
+  return vini_stage_check_dropped(self, &end, to->p, to->v, stage_a(self, STAGES - 1));
+}
+
 static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   vini_implicit *data = self->data;
   size_t rows = self->w == NULL ? 0 : (size_t)self->m;
-  if (rows > 0) memcpy(data->w_base, self->w, rows * sizeof(double));
-  VINI_TRY(solve(self, from, h));
-  VINI_TRY(end_third_order(self, from, h));
+  vin_status status = solve_and_check(self, from, h, to);
+  if (status > 0 && status != VIN_RETRY && vini_implicit_drop_nothing(self)) {
+    data->past_h = 0; /* its stages may be what failed */
+    status = solve_and_check(self, from, h, to);
+  }
+  VINI_TRY(status);
   const double *a = stage_a(self, STAGES - 1);
-  vini_stage end = {.t = from->t + h, .h = h};
-  place(self, from, h, STAGES - 1, to->p, to->v);
-  VINI_TRY(vini_stage_check_dropped(self, &end, to->p, to->v, a));
+  const vini_stage end = {.t = from->t + h};
   VINI_TRY(estimate(self, from, h, to));
   if (rows > 0) memcpy(self->w, data->w_base, rows * sizeof(double));
   memcpy(self->vdot, a, (size_t)self->n * sizeof(double));
@@ -372,5 +385,5 @@ vin_status vini_radau_step(vin_integrator *self, const vin_state *from, double h
                            bool continues) {
   vin_status status = continues ? VIN_OK : vini_implicit_restart(self, from);
   if (status == VIN_OK) status = step(self, from, h, to);
-  return vini_step_failure(self, status, from->t, h);
+  return vini_implicit_failure(self, status, from, h);
 }
