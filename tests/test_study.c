@@ -52,7 +52,7 @@ Test(study, known_order) {
     artificial x = {.order = 3, .amount = 0.5, .fails_above = 1};
     vin_study *study = NULL;
     cr_assert_eq(pretended(&study, &x, with ? exact : NULL), VIN_OK);
-    cr_expect_eq(x.calls, 12);
+    cr_expect_eq(x.calls, 18);
     cr_expect_float_eq(vin_study_order(study, 0), 3, 1e-6);
     cr_expect_float_eq(vin_study_order(study, 1), 1, 1e-12);
     vin_study_entry first = vin_study_get(study, 0, 0), last = vin_study_get(study, 5, 0);

@@ -120,9 +120,10 @@ typedef struct vin_options {
   int shift_constraints; /* default 0; 1, with fix_start = 0: vin_sim shifts the constraints so that an
                             inconsistent start fits, see vin_system_shifted() */
   /* implicit methods: */
-  /* 0..1: largest last increment of a stage, of p relative to max |p| and of v to max |v|; or until
-   * rounding stops it. What is left adds up over the steps and grows with the motion's sensitivity:
-   * for results below 1e-9 in many steps ask for 1e-14 */
+  /* 0..1, of a step: what Newton's method may leave of p and v (predicted by its contraction),
+   * relative to what the step changes of them, or else a quarter of a rounding of the largest. So the
+   * sum over all steps is relative to the way that p and v go, whatever h. Where rounding stops it
+   * before: at most this relative to max |p| and max |v|, or 128 roundings of p, divided by h in v */
   double newton_tolerance; /* default 1e-12 */
   int max_newton; /* default 20, 1..1000: iterations of a stage, after which the step fails */
 } vin_options;

@@ -3,8 +3,8 @@
  * A computation is repeated with steps h, h/2, h/4, ...; each of its quantities (positions, velocities,
  * multipliers, residual of each constraint level) gets errors and observed orders of its own, because
  * they differ: a multiplier may lose an order, a projected constraint has none. Every run is also
- * repeated with looser tolerances of its iterations: where that changes a result by a sizable part of
- * its error, the numbers show Newton's error and not that of the discretisation, and no order is given. */
+ * repeated with tighter and with looser tolerances of its iterations: where that changes a result by a
+ * sizable part of its error, the numbers show Newton's error and not that of the discretisation, and no order is given. */
 #ifndef VINCULA_STUDY_H
 #define VINCULA_STUDY_H
 
@@ -29,7 +29,7 @@ typedef struct vin_study_quantity {
 } vin_study_quantity;
 
 /** Computes with one step length. tolerance_factor: by what the tolerances of the iterations are to be
- *  multiplied (1, or options.looseness). y receives the quantities one after the other. Returns
+ *  multiplied (1, options.looseness or 1 / options.looseness). y receives the quantities one after the other. Returns
  *  VIN_OK or a failure (> 0: this step length is too long, the study goes on with the next; < 0 ends
  *  it), then with a text of at most text_size bytes. */
 typedef vin_status (*vin_study_solve)(void *user, double step, double tolerance_factor, double *y,
@@ -39,8 +39,9 @@ typedef struct vin_study_options {
   size_t struct_size; /* sizeof(vin_study_options) */
   double step;        /* s; the longest step, > 0; no default */
   int levels;         /* default 4, 3..24: step, step/2, ..., step/2^(levels-1) */
-  double looseness;   /* default 100, > 1: factor of the tolerances in the second runs; 0: none */
-  double dominated;   /* default 0.1: largest part of an error that may be solver error */
+  double
+      looseness; /* default 100, > 1: the further runs have this factor and its inverse; 0: none */
+  double dominated; /* default 0.1: largest part of an error that may be solver error */
   const double
       *reference; /* exact values of all VIN_STUDY_SOLUTION quantities, one after the other;
                               NULL: none (the finest run then has no error) */
@@ -57,13 +58,13 @@ typedef enum vin_study_verdict {
 typedef struct vin_study_entry {
   double error; /* largest error of the quantity; NaN: missing */
   double order; /* log2(error of twice the step / error); NaN: none */
-  double
-      solver_error; /* largest change with looser tolerances, divided by looseness: about the error
-                          of the iterations; NaN: not measured */
+  /* about the error of the iterations: largest change with tighter tolerances, or with looser ones
+   * divided by looseness, whichever is more; NaN: not measured */
+  double solver_error;
   vin_study_verdict verdict;
 } vin_study_entry;
 
-/** Runs a computation of the user's. Costs 2 levels runs (levels with looseness = 0). Errors:
+/** Runs a computation of the user's. Costs 3 levels runs (levels with looseness = 0). Errors:
  *  VIN_ERR_BAD_INPUT; VIN_ERR_NO_MEMORY; a status < 0 of solve; VIN_NOT_CONVERGED when fewer than two
  *  step lengths gave a result (the table says why). */
 VIN_API vin_status vin_study_create(vin_study **study, const vin_context *context,

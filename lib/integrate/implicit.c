@@ -1,8 +1,14 @@
 /* Creation of the implicit methods, and their starts. */
 #include "integrate/implicit.h"
 
+#include "kkt/kkt.h"
+
 #include <math.h>
 #include <string.h>
+
+/* A pivot of a constraint row below this part of its terms: the row's distance from the others' span is
+ * a tenth of its length. */
+#define NEARLY_DEPENDENT 0.01
 
 static vin_status check_options(vin_integrator *self) {
   const vin_options *o = &self->options;
@@ -118,6 +124,54 @@ vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double
   VINI_TRY(vini_accelerate(self, t, p, v, self->w, factored, self->vdot, data->lambda, self->wdot));
   take_dropped(self);
   return VIN_OK;
+}
+
+bool vini_implicit_drop_nothing(vin_integrator *self) {
+  vini_implicit *data = self->data;
+  bool any = false;
+  for (vin_int i = 0; i < self->m && !any; i++) any = data->dropped[i] != 0;
+  memset(data->dropped, 0, (size_t)self->m);
+  data->matrix.factored = data->pair.factored = false;
+  return any;
+}
+
+/* The constraint whose row keeps the least of itself after elimination of the others; -1: none keeps less
+ * than NEARLY_DEPENDENT. */
+static vin_int weakest(vin_integrator *self, double *share) {
+  vin_kkt *kkt = self->projector->kkt;
+  vin_int found = -1;
+  *share = NEARLY_DEPENDENT;
+  if (kkt->active == NULL) return -1;
+  if (!kkt->active->table->pivots(kkt->active, kkt->pivot, kkt->pivot_scale)) return -1;
+  for (vin_int i = 0; i < self->m; i++) {
+    double ratio = fabs(kkt->pivot[self->n + i]) / kkt->pivot_scale[self->n + i];
+    if (kkt->dropped[i] || !(ratio < *share)) continue;
+    *share = ratio;
+    found = i;
+  }
+  return found;
+}
+
+vin_status vini_implicit_failure(vin_integrator *self, vin_status status, const vin_state *from,
+                                 double h) {
+  vini_object *object = &self->projector->object;
+  if (status == VIN_OK || status < 0 || status == VIN_RETRY || self->m == 0) {
+    return vini_step_failure(self, status, from->t, h);
+  }
+  char text[VINI_TEXT_SIZE], name[96];
+  double share;
+  vini_fail_text(text, sizeof text, status, "%s", object->text);
+  vin_int row = -1;
+  if (vini_projector_factor(self->projector, from->t, from->p, from->v) == VIN_OK) {
+    row = weakest(self, &share);
+  }
+  vini_fail(object, status, "%s", text);
+  if (row >= 0) {
+    vin_system_constraint_name(self->system, row, name, sizeof name);
+    vini_fail(object, status, "%s; at its start %s nearly depends on other constraints (%.1g left)",
+              text, name, share);
+  }
+  return vini_step_failure(self, status, from->t, h);
 }
 
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from) {

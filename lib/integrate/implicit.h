@@ -18,11 +18,15 @@ typedef struct vini_stage {
 
 /* How an iteration goes. */
 typedef struct vini_newton {
-  double p_size, v_size; /* what increments are relative to */
-  double tolerance;
-  double floor; /* increments that rounding may leave */
-  double increment, before, contraction, residual;
+  double p_limit, v_limit; /* what may be left of p and v */
+  double p_floor,
+      v_floor; /* increments that rounding may leave, or that the user's tolerance allows */
+  double increment, before; /* in units of the limits: the larger one of p's and v's */
+  double
+      contraction; /* last seen; at the start that of the last iteration with this matrix, or 0 */
+  double residual;
   int iterations, slow;
+  bool contracts; /* it did, before increments came near rounding */
 } vini_newton;
 
 typedef enum vini_verdict {
@@ -37,6 +41,7 @@ typedef struct vini_implicit {
   vini_augmented matrix;  /* one block */
   vini_augmented pair;    /* four blocks: the complex system of radau5, the two levels of ggl */
   double gamma, beta;     /* of the present factorisation */
+  double contraction;     /* last seen with it; 0: not known */
   unsigned char *dropped; /* m: rows that depend on the others */
   double *memory;
   double *lambda;          /* m: multipliers at the last end */
@@ -72,6 +77,9 @@ vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, doubl
  * projector. */
 vin_status vini_stage_residual(vin_integrator *self, const vini_stage *stage, const double *p,
                                const double *v, const double *a, const double *lambda, double *x);
+/* Third-order stabilisation: wdot of the data at the result, which the last increment has moved. */
+vin_status vini_stage_rates(vin_integrator *self, const vini_stage *stage, const double *p,
+                            const double *v);
 /* Verifies that the rows left out hold at the result. */
 vin_status vini_stage_check_dropped(vin_integrator *self, const vini_stage *stage, const double *p,
                                     const double *v, const double *a);
@@ -80,10 +88,18 @@ vin_status vini_stage_check_dropped(vin_integrator *self, const vini_stage *stag
 vin_status vini_implicit_find_dropped(vin_integrator *self, double t, const double *p,
                                       const double *v, bool *changed);
 
+/* After a row left out turned out to be needed: it depended on the others somewhere else. None is left
+ * out from now on; false: none was. */
+bool vini_implicit_drop_nothing(vin_integrator *self);
+/* Text and status of a failed step; a constraint that nearly depends on others at its start is named. */
+vin_status vini_implicit_failure(vin_integrator *self, vin_status status, const vin_state *from,
+                                 double h);
+
 /* position_level: the iteration goes on to a hundredth of the user's tolerance, because what it leaves
- * is the residual of the constraints. */
+ * is the residual of the constraints. contraction: as in vini_newton. */
 void vini_newton_begin(vini_newton *newton, const vin_integrator *self, const double *p,
-                       const double *v, const double *a, double h, bool position_level);
+                       const double *v, const double *a, double h, bool position_level,
+                       double contraction);
 /* Takes the size of one more increment, in p and in v. fresh: the matrix is that of this point. */
 vini_verdict vini_newton_judge(vini_newton *newton, const vin_options *options, double p_increment,
                                double v_increment, bool fresh);

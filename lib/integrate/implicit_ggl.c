@@ -120,7 +120,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
   vini_newton newton = {0};
   unknowns w = of(self);
   double t = from->t + h;
-  vini_newton_begin(&newton, self, from->p, from->v, w.a, h, true);
+  vini_newton_begin(&newton, self, from->p, from->v, w.a, h, true, due ? 0 : data->contraction);
   for (;;) {
     place(self, from, h, to->p, to->v);
     VINI_TRY(residual(self, from, h, to->p, to->v));
@@ -132,6 +132,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
     double dv = fabs(h) * vini_max_abs(data->x + self->n + self->m, self->n),
            dp = fabs(h) * (vini_max_abs(data->x, self->n) + dv);
     vini_verdict verdict = vini_newton_judge(&newton, &self->options, dp, dv, due);
+    data->contraction = newton.contraction;
     if (verdict == VINI_NEWTON_CONVERGED) break;
     if (verdict == VINI_NEWTON_DIVERGED) return vini_newton_failure(self, &newton);
     due = verdict == VINI_NEWTON_RENEW;
@@ -149,9 +150,9 @@ static void guess(vin_integrator *self) {
   memcpy(w.lambda, data->lambda, (size_t)self->m * sizeof *w.lambda);
 }
 
-static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
+static vin_status solve_and_check(vin_integrator *self, const vin_state *from, double h,
+                                  vin_state *to) {
   vini_implicit *data = self->data;
-  unknowns w = of(self);
   guess(self);
   bool kept = data->pair.factored && fabs(data->gamma - h) <= 1e-6 * fabs(h), changed = false;
   vin_status status = iterate(self, from, h, to, !kept);
@@ -166,7 +167,17 @@ static vin_status step(vin_integrator *self, const vin_state *from, double h, vi
   }
   VINI_TRY(status);
   vini_stage end = {.t = from->t + h, .h = h, .beta = h * h, .position_level = true};
-  VINI_TRY(vini_stage_check_dropped(self, &end, to->p, to->v, w.a));
+  return vini_stage_check_dropped(self, &end, to->p, to->v, of(self).a);
+}
+
+static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
+  vini_implicit *data = self->data;
+  unknowns w = of(self);
+  vin_status status = solve_and_check(self, from, h, to);
+  if (status > 0 && status != VIN_RETRY && vini_implicit_drop_nothing(self)) {
+    status = solve_and_check(self, from, h, to);
+  }
+  VINI_TRY(status);
   memcpy(self->vdot, w.a, (size_t)self->n * sizeof(double));
   memcpy(data->lambda, w.lambda, (size_t)self->m * sizeof(double));
   memcpy(to->lambda, w.lambda, (size_t)self->m * sizeof(double));
@@ -179,5 +190,5 @@ vin_status vini_ggl_step(vin_integrator *self, const vin_state *from, double h, 
                          bool continues) {
   vin_status status = continues ? VIN_OK : vini_implicit_restart(self, from);
   if (status == VIN_OK) status = step(self, from, h, to);
-  return vini_step_failure(self, status, from->t, h);
+  return vini_implicit_failure(self, status, from, h);
 }

@@ -124,5 +124,5 @@ vin_status vini_index3_step(vin_integrator *self, const vin_state *from, double 
                             bool continues) {
   vin_status status = continues ? VIN_OK : vini_implicit_restart(self, from);
   if (status == VIN_OK) status = step(self, from, h, to);
-  return vini_step_failure(self, status, from->t, h);
+  return vini_implicit_failure(self, status, from, h);
 }

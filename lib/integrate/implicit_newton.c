@@ -6,16 +6,21 @@
 #include <math.h>
 #include <string.h>
 
-/* A slower contraction is worth a new matrix. */
+/* A slower contraction is worth a new matrix, and so are so many more iterations with the kept one. */
 #define SLOW 0.2
+#define MOST_LEFT 10
 /* An increment that is not below this part of the last one does not come from the iteration: it is
  * rounding, or the iteration fails. */
 #define STAGNANT 0.5
 /* Increments of the velocity are differences of positions over h: rounding of p is seen there
  * divided by h. This many units in the last place may be left. */
 #define FLOOR_ULPS 128
-/* Increments of a position-level iteration are asked to be this part of the tolerance: where they
- * contract by 0.1, Phi is at rounding. */
+/* Changes of this part of the last place of the largest component are none. */
+#define NOTHING 0.25
+/* What is predicted to be left may be this part of the limit: predictions are rough. */
+#define SAFE 0.5
+/* Increments of a position-level iteration are asked to be this part of the tolerance: what they leave
+ * is Phi. */
 #define POSITION_SHARE 0.01
 /* Iterations with the matrix of their own point that grow, before the attempt is given up. */
 #define MOST_GROWING 3
@@ -27,42 +32,70 @@ static double positive(double x) {
   return x > 0 ? x : 1;
 }
 
+/* Errors of the steps add up: what one may leave is relative to what it changes, so that the sum is
+ * relative to the way that p and v go, however many steps there are; or it is less than rounding. */
 void vini_newton_begin(vini_newton *self, const vin_integrator *integrator, const double *p,
-                       const double *v, const double *a, double h, bool position_level) {
+                       const double *v, const double *a, double h, bool position_level,
+                       double contraction) {
   vin_int n = integrator->n;
-  *self = (vini_newton){.tolerance = integrator->options.newton_tolerance};
-  if (position_level) self->tolerance *= POSITION_SHARE;
-  self->v_size = vini_max(vini_max_abs(v, n), fabs(h) * vini_max_abs(a, n));
-  self->p_size = positive(vini_max(vini_max_abs(p, n), fabs(h) * self->v_size));
-  self->v_size = positive(self->v_size);
-  self->floor = FLOOR_ULPS * DBL_EPSILON * (1 + self->p_size / (fabs(h) * self->v_size));
+  double length = fabs(h), tolerance = integrator->options.newton_tolerance;
+  double share = position_level ? POSITION_SHARE * tolerance : tolerance;
+  double v_change = length * vini_max_abs(a, n), speed = vini_max(vini_max_abs(v, n), v_change);
+  double p_change = length * speed, size = vini_max(vini_max_abs(p, n), p_change);
+  double rounding = NOTHING * DBL_EPSILON;
+  *self = (vini_newton){.contraction = contraction};
+  self->p_limit = vini_max(share * p_change, rounding * positive(size));
+  self->v_limit = vini_max(share * v_change, rounding * positive(speed));
+  /* v is tied to p by Phi = 0 */
+  if (position_level) self->v_limit = vini_max(self->v_limit, rounding * size / length);
+  double noise = vini_max(FLOOR_ULPS * DBL_EPSILON, share);
+  self->p_floor = noise * positive(size);
+  self->v_floor = noise * positive(speed) + FLOOR_ULPS * DBL_EPSILON * size / length;
+}
+
+/* Is what is left after this increment of no account? */
+static bool negligible(const vini_newton *self, double rate) {
+  return rate < STAGNANT && rate * self->increment <= (1 - rate) * SAFE;
+}
+
+/* Iterations until it is, with the contraction seen. */
+static double iterations_left(const vini_newton *self, double rate) {
+  return rate < 1 ? log(self->increment) / -log(rate) : HUGE_VAL;
 }
 
 vini_verdict vini_newton_judge(vini_newton *self, const vin_options *options, double p_increment,
                                double v_increment, bool fresh) {
+  bool first = self->iterations == 0;
   self->before = self->increment;
-  self->increment = vini_max(p_increment / self->p_size, v_increment / self->v_size);
+  self->increment = vini_max(p_increment / self->p_limit, v_increment / self->v_limit);
   self->iterations++;
   if (!(self->increment <= DBL_MAX)) return VINI_NEWTON_DIVERGED;
-  if (self->increment <= self->tolerance) return VINI_NEWTON_CONVERGED;
-  bool first = self->iterations == 1;
-  double rate = first ? 0 : self->increment / self->before;
-  self->contraction = rate;
-  if (!first && rate < SLOW && rate * self->increment <= (1 - rate) * 0.1 * self->tolerance) {
-    return VINI_NEWTON_CONVERGED;
+  if (self->increment <= 1) return VINI_NEWTON_CONVERGED;
+  if (first) {
+    bool known = self->contraction > 0 && !fresh;
+    if (known && negligible(self, self->contraction)) return VINI_NEWTON_CONVERGED;
+    return options->max_newton > 1 ? VINI_NEWTON_GO_ON : VINI_NEWTON_DIVERGED;
   }
-  if (rate > STAGNANT && self->increment <= self->floor) return VINI_NEWTON_CONVERGED;
+  double rate = self->increment / self->before;
+  bool rounding = p_increment <= self->p_floor && v_increment <= self->v_floor;
+  if (rate > STAGNANT && rounding && (fresh || self->contracts)) return VINI_NEWTON_CONVERGED;
+  self->contraction = rate;
+  if (negligible(self, rate)) return VINI_NEWTON_CONVERGED;
+  self->contracts = self->contracts || rate <= STAGNANT;
   if (rate > 1 && fresh && ++self->slow >= MOST_GROWING) return VINI_NEWTON_DIVERGED;
-  if (self->iterations >= options->max_newton) return VINI_NEWTON_DIVERGED;
-  return rate > SLOW ? VINI_NEWTON_RENEW : VINI_NEWTON_GO_ON;
+  if (self->iterations >= options->max_newton) {
+    return rounding && rate <= STAGNANT ? VINI_NEWTON_CONVERGED : VINI_NEWTON_DIVERGED;
+  }
+  if (rate > SLOW) return VINI_NEWTON_RENEW;
+  return !fresh && iterations_left(self, rate) > MOST_LEFT ? VINI_NEWTON_RENEW : VINI_NEWTON_GO_ON;
 }
 
 vin_status vini_newton_failure(vin_integrator *self, const vini_newton *newton) {
   return vini_fail(&self->projector->object, VIN_STEP_FAILED,
-                   "Newton's method did not converge in %d iterations: increment %.3g of the "
-                   "state, tolerance %.3g, contraction %.3g, residual of the forces %.3g",
-                   newton->iterations, newton->increment, newton->tolerance, newton->contraction,
-                   newton->residual);
+                   "Newton's method did not converge in %d iterations: the last increment is %.3g "
+                   "times what newton_tolerance allows, contraction %.3g, residual of the forces "
+                   "%.3g",
+                   newton->iterations, newton->increment, newton->contraction, newton->residual);
 }
 
 /* x_g := -Phi / beta or -(Phi_p a + curvature + stabilisation) */
@@ -98,6 +131,15 @@ vin_status vini_stage_residual(vin_integrator *self, const vini_stage *stage, co
     if (data->dropped[i]) g[i] = -lambda[i];
   }
   return VIN_OK;
+}
+
+vin_status vini_stage_rates(vin_integrator *self, const vini_stage *stage, const double *p,
+                            const double *v) {
+  const vini_implicit *data = self->data;
+  if (self->w == NULL) return VIN_OK;
+  double *wdot = data->wdot + (size_t)stage->index * (size_t)self->m;
+  VINI_TRY(vini_projector_jacobian(self->projector, stage->t, p));
+  return vini_implicit_rows(self, stage->t, p, v, data->w_base, stage->gamma, wdot, self->wm[0]);
 }
 
 /* Sizes of the terms of constraint row i against what is left of it. */
@@ -185,7 +227,8 @@ static vin_status iterate(vin_integrator *self, const vini_stage *stage, double 
   for (;;) {
     VINI_TRY(prepare(self, stage, p, v, due));
     if (newton->iterations == 0) {
-      vini_newton_begin(newton, self, p, v, data->a, stage->h, stage->position_level);
+      vini_newton_begin(newton, self, p, v, data->a, stage->h, stage->position_level,
+                        due ? 0 : data->contraction);
     }
     newton->residual = vini_max_abs(x, self->n);
     VINI_TRY(vini_augmented_solve(&data->matrix, x));
@@ -195,6 +238,7 @@ static vin_status iterate(vin_integrator *self, const vini_stage *stage, double 
     double largest = vini_max_abs(x, self->n);
     vini_verdict verdict = vini_newton_judge(newton, &self->options, fabs(stage->beta) * largest,
                                              fabs(stage->gamma) * largest, due);
+    data->contraction = newton->contraction;
     if (verdict == VINI_NEWTON_CONVERGED) break;
     if (verdict == VINI_NEWTON_DIVERGED) return vini_newton_failure(self, newton);
     if (verdict == VINI_NEWTON_RENEW && !due && newton->contraction > 1) { /* led astray */
@@ -207,12 +251,11 @@ static vin_status iterate(vin_integrator *self, const vini_stage *stage, double 
   return VIN_OK;
 }
 
-vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, double *p, double *v) {
+/* From the guess, with the kept matrix if it may serve. */
+static vin_status solve(vin_integrator *self, const vini_stage *stage, double *p, double *v) {
   vini_implicit *data = self->data;
   vini_newton newton = {0};
   size_t n = (size_t)self->n, m = (size_t)self->m;
-  memcpy(data->guess_a, data->a, n * sizeof(double));
-  memcpy(data->guess_l, data->l, m * sizeof(double));
   /* a step length that differs in its last digits is the same to Newton's method */
   bool kept = data->matrix.factored && fabs(data->beta - stage->beta) <= 1e-6 * fabs(stage->beta) &&
               fabs(data->gamma - stage->gamma) <= 1e-6 * fabs(stage->gamma);
@@ -228,4 +271,16 @@ vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, doubl
     return status;
   }
   return vini_stage_check_dropped(self, stage, p, v, data->a);
+}
+
+vin_status vini_stage_solve(vin_integrator *self, const vini_stage *stage, double *p, double *v) {
+  vini_implicit *data = self->data;
+  size_t n = (size_t)self->n, m = (size_t)self->m;
+  memcpy(data->guess_a, data->a, n * sizeof(double));
+  memcpy(data->guess_l, data->l, m * sizeof(double));
+  vin_status status = solve(self, stage, p, v);
+  if (status <= 0 || status == VIN_RETRY || !vini_implicit_drop_nothing(self)) return status;
+  memcpy(data->a, data->guess_a, n * sizeof(double));
+  memcpy(data->l, data->guess_l, m * sizeof(double));
+  return solve(self, stage, p, v);
 }

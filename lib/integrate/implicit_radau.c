@@ -167,12 +167,19 @@ static void add_third_order(const vin_integrator *self, const double row[STAGES]
   }
 }
 
-/* Phi'' at the end, from the rates of the last iteration, to data->w_base. */
-static void end_third_order(vin_integrator *self, double h) {
+/* Phi'' at the end, to data->w_base. */
+static vin_status end_third_order(vin_integrator *self, const vin_state *from, double h) {
+  vini_implicit *data = self->data;
   double by[STAGES][STAGES];
-  if (self->w == NULL) return;
+  if (self->w == NULL) return VIN_OK;
+  for (int i = 0; i < STAGES; i++) {
+    vini_stage stage = {.t = from->t + radau().c[i] * h, .h = h, .index = i};
+    place(self, from, h, i, data->p, data->v);
+    VINI_TRY(vini_stage_rates(self, &stage, data->p, data->v));
+  }
   third_order(self, h, by);
-  add_third_order(self, by[STAGES - 1], ((vini_implicit *)self->data)->w_base);
+  add_third_order(self, by[STAGES - 1], data->w_base);
+  return VIN_OK;
 }
 
 /* Residuals of all stages, and their increments in data->x. */
@@ -229,8 +236,9 @@ static void add(vin_integrator *self, double h, double *p, double *v) {
 static vin_status iterate(vin_integrator *self, const vin_state *from, double h, int begin) {
   vini_implicit *data = self->data;
   vini_newton newton = {0};
-  vini_newton_begin(&newton, self, from->p, from->v, stage_a(self, 0), h, false);
   bool due = !data->matrix.factored || !data->pair.factored || data->gamma != h;
+  vini_newton_begin(&newton, self, from->p, from->v, stage_a(self, 0), h, false,
+                    due ? 0 : data->contraction);
   int stage = begin;
   for (;;) {
     if (due) VINI_TRY(factor(self, from, h, stage));
@@ -239,6 +247,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
     add(self, h, &dp, &dv);
     self->stats.sweeps++;
     vini_verdict verdict = vini_newton_judge(&newton, &self->options, dp, dv, due);
+    data->contraction = newton.contraction;
     if (verdict == VINI_NEWTON_CONVERGED) return VIN_OK;
     if (verdict == VINI_NEWTON_DIVERGED) return vini_newton_failure(self, &newton);
     due = verdict == VINI_NEWTON_RENEW;
@@ -340,16 +349,29 @@ static vin_status estimate(vin_integrator *self, const vin_state *from, double h
   return VIN_OK;
 }
 
+/* The stages, and p, v of the end; data->w_base holds Phi'' there. */
+static vin_status solve_and_check(vin_integrator *self, const vin_state *from, double h,
+                                  vin_state *to) {
+  vini_implicit *data = self->data;
+  if (self->w != NULL) memcpy(data->w_base, self->w, (size_t)self->m * sizeof(double));
+  VINI_TRY(solve(self, from, h));
+  VINI_TRY(end_third_order(self, from, h));
+  vini_stage end = {.t = from->t + h, .h = h};
+  place(self, from, h, STAGES - 1, to->p, to->v);
+  return vini_stage_check_dropped(self, &end, to->p, to->v, stage_a(self, STAGES - 1));
+}
+
 static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   vini_implicit *data = self->data;
   size_t rows = self->w == NULL ? 0 : (size_t)self->m;
-  if (rows > 0) memcpy(data->w_base, self->w, rows * sizeof(double));
-  VINI_TRY(solve(self, from, h));
-  end_third_order(self, h);
+  vin_status status = solve_and_check(self, from, h, to);
+  if (status > 0 && status != VIN_RETRY && vini_implicit_drop_nothing(self)) {
+    data->past_h = 0; /* its stages may be what failed */
+    status = solve_and_check(self, from, h, to);
+  }
+  VINI_TRY(status);
   const double *a = stage_a(self, STAGES - 1);
-  vini_stage end = {.t = from->t + h, .h = h};
-  place(self, from, h, STAGES - 1, to->p, to->v);
-  VINI_TRY(vini_stage_check_dropped(self, &end, to->p, to->v, a));
+  const vini_stage end = {.t = from->t + h};
   VINI_TRY(estimate(self, from, h, to));
   if (rows > 0) memcpy(self->w, data->w_base, rows * sizeof(double));
   memcpy(self->vdot, a, (size_t)self->n * sizeof(double));
@@ -363,5 +385,5 @@ vin_status vini_radau_step(vin_integrator *self, const vin_state *from, double h
                            bool continues) {
   vin_status status = continues ? VIN_OK : vini_implicit_restart(self, from);
   if (status == VIN_OK) status = step(self, from, h, to);
-  return vini_step_failure(self, status, from->t, h);
+  return vini_implicit_failure(self, status, from, h);
 }

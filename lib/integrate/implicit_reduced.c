@@ -43,6 +43,7 @@ static vin_status solve(vin_integrator *self, double t, double h, double gamma, 
                       .gamma = gamma,
                       .beta = gamma * gamma};
   VINI_TRY(vini_stage_solve(self, &stage, p, v));
+  VINI_TRY(vini_stage_rates(self, &stage, p, v));
   for (vin_int c = 0; self->w != NULL && c < self->m; c++) data->w_base[c] += gamma * data->wdot[c];
   return VIN_OK;
 }
@@ -156,5 +157,5 @@ vin_status vini_reduced_step(vin_integrator *self, const vin_state *from, double
                              bool continues) {
   vin_status status = continues ? VIN_OK : vini_implicit_restart(self, from);
   if (status == VIN_OK) status = step(self, from, h, to);
-  return vini_step_failure(self, status, from->t, h);
+  return vini_implicit_failure(self, status, from, h);
 }

@@ -92,23 +92,33 @@ static double distance(size_t count, const double *x, const double *y) {
   return largest;
 }
 
-/* What looser tolerances change, by quantity. A run that fails with them says nothing. */
-static vin_status measure_solver(vin_study *study, int k, vin_study_solve solve, void *user) {
-  const vin_study_options *o = &study->options;
+/* What other tolerances change, by quantity, times `scale`, where that is more than what is known. A run
+ * that fails with them says nothing. */
+static vin_status compare(vin_study *study, int k, double factor, double scale,
+                          vin_study_solve solve, void *user) {
   vini_study_level *level = &study->level[k];
-  double *loose = result(study, o->levels);
+  double *other = result(study, study->options.levels);
   char text[VINI_TEXT_SIZE] = "";
-  for (int q = 0; q < study->quantities; q++) level->entry[q].solver_error = NAN;
-  if (o->looseness == 0) return VIN_OK;
-  vin_status status = solve(user, level->step, o->looseness, loose, text, sizeof text);
+  vin_status status = solve(user, level->step, factor, other, text, sizeof text);
   if (status < VIN_OK) return vini_fail(&study->object, status, "%s", text);
   if (status != VIN_OK) return VIN_OK;
   for (int q = 0; q < study->quantities; q++) {
     const vini_study_quantity *x = &study->quantity[q];
-    double change = distance((size_t)x->count, loose + x->first, result(study, k) + x->first);
-    level->entry[q].solver_error = change / o->looseness;
+    double change = distance((size_t)x->count, other + x->first, result(study, k) + x->first);
+    double *known = &level->entry[q].solver_error;
+    if (!(change * scale <= *known)) *known = change * scale;
   }
   return VIN_OK;
+}
+
+/* Tighter tolerances change a result by its whole error, where the solver can meet them; looser ones by
+ * some times that, where its iterations do not end at the same number all the same. */
+static vin_status measure_solver(vin_study *study, int k, vin_study_solve solve, void *user) {
+  double looseness = study->options.looseness;
+  for (int q = 0; q < study->quantities; q++) study->level[k].entry[q].solver_error = NAN;
+  if (looseness == 0) return VIN_OK;
+  VINI_TRY(compare(study, k, 1 / looseness, 1, solve, user));
+  return compare(study, k, looseness, 1 / looseness, solve, user);
 }
 
 static vin_status run_level(vin_study *study, int k, vin_study_solve solve, void *user) {
