@@ -37,33 +37,51 @@ void vini_line_node(const vin_integrator *self, const vini_line_state *start, do
   }
 }
 
-/* hi + low := x + low + change, where low is what the rounding of the last sums left over (Neumaier). */
-static inline double compensated(double x, double change, double low, double *left) {
-  double y = change + low, sum = x + y, back = sum - x;
-  *left = (x - (sum - back)) + (y - back);
+/* a + b = sum + *rest exactly (Knuth). */
+static inline double two_sum(double a, double b, double *rest) {
+  double sum = a + b, back = sum - a;
+  *rest = (a - (sum - back)) + (b - back);
   return sum;
+}
+
+/* x + low := x + low + change, to the last digit of both; none of the three need be the largest. */
+static inline double compensated(double x, double change, double low, double *left) {
+  double part, rest;
+  double sum = two_sum(x, change, &rest);
+  low = two_sum(low, rest, &part);
+  sum = two_sum(sum, low, left);
+  *left += part;
+  return sum;
+}
+
+/* v1 of component i, with all its digits: theory (L11). */
+static double end_velocity(const vini_line_table *t, size_t n, const double *d, double v,
+                           double v_low, double *left) {
+  for (int j = t->s - 1; j >= 0; j--) {
+    if (t->y[j].high == 0) continue;
+    const double dj = d[(size_t)j * n], high = t->y[j].high * dj;
+    const double low = fma(t->y[j].high, dj, -high) + t->y[j].low * dj;
+    v = compensated(v, high, v_low, &v_low);
+    v = compensated(v, low, v_low, &v_low);
+  }
+  *left = v_low;
+  return v;
 }
 
 void vini_line_end(const vin_integrator *self, const vini_line_state *start, double h, double *p,
                    double *p_low, double *v, double *v_low) {
   const vini_line *line = self->data;
-  const vini_line_table *t = &line->table;
   const double *d = line->d_next;
   size_t n = (size_t)self->n;
   for (size_t i = 0; i < n; i++) {
-    double left, change = 0;
+    double left;
     if (p != NULL) {
-      change = h * (start->raw[i] + (start->v_low[i] + d[i]));
+      const double change = h * (start->raw[i] + (start->v_low[i] + d[i]));
       p[i] = compensated(start->p[i], change, start->p_low[i], &left);
       if (p_low != NULL) p_low[i] = left;
     }
     if (v == NULL) continue;
-    change = 0;
-    for (int j = t->s - 1; j >= 0; j--) {
-      const double dj = d[(size_t)j * n + i];
-      change += t->y[j].high * dj + t->y[j].low * dj;
-    }
-    v[i] = compensated(start->raw[i], change, start->v_low[i], &left);
+    v[i] = end_velocity(&line->table, n, d + i, start->raw[i], start->v_low[i], &left);
     if (v_low != NULL) v_low[i] = left;
   }
 }
