@@ -143,16 +143,17 @@ static vin_status allocate(vin_kkt *kkt) {
   kkt->dropped_rows = vini_alloc(context, m, sizeof *kkt->dropped_rows);
   kkt->pivot = vini_alloc(context, size, sizeof(double));
   kkt->pivot_scale = vini_alloc(context, size, sizeof(double));
-  kkt->b = vini_alloc(context, 2 * size, sizeof(double));
+  kkt->b = vini_alloc(context, size, sizeof(double));
   kkt->z = vini_alloc(context, 2 * size, sizeof(double));
-  kkt->r = vini_alloc(context, size, sizeof(double));
-  kkt->s = vini_alloc(context, size, sizeof(double));
+  kkt->r = vini_alloc(context, 2 * size, sizeof(double));
   if (kkt->droppable == NULL || kkt->dropped == NULL || kkt->dropped_rows == NULL ||
       kkt->pivot == NULL || kkt->pivot_scale == NULL || kkt->b == NULL || kkt->z == NULL ||
-      kkt->r == NULL || kkt->s == NULL) {
+      kkt->r == NULL) {
     return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for vectors of %d unknowns",
                      (int)size);
   }
+  kkt->s = kkt->r + size;
+  VINI_TRY(vini_check_create(&kkt->check, &kkt->object, kkt->k, kkt->n, kkt->m, kkt->c.count > 0));
   memset(kkt->droppable + kkt->n, 1, m);
   return VIN_OK;
 }
@@ -206,19 +207,11 @@ static void free_content(vin_kkt *kkt) {
   vin_sparse_destroy(kkt->k);
   kkt->k = NULL;
   vini_plan_destroy(&kkt->plan, context);
-  void *owned[] = {kkt->droppable,
-                   kkt->dropped,
-                   kkt->dropped_rows,
-                   kkt->pivot,
-                   kkt->pivot_scale,
-                   kkt->b,
-                   kkt->z,
-                   kkt->r,
-                   kkt->s,
-                   kkt->stash,
-                   kkt->row_scale,
-                   kkt->agreed,
-                   kkt->reuse.correction};
+  vini_check_destroy(kkt->check, context);
+  void *owned[] = {kkt->droppable, kkt->dropped,     kkt->dropped_rows,
+                   kkt->pivot,     kkt->pivot_scale, kkt->b,
+                   kkt->z,         kkt->r,           kkt->stash,
+                   kkt->row_scale, kkt->agreed,      kkt->reuse.correction};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
 }
 
@@ -334,7 +327,8 @@ vin_kkt_info vin_kkt_get_info(const vin_kkt *kkt) {
   info.nnz_factor = factor.nnz_factor;
   info.flops = factor.flops;
   info.bytes = factor.bytes +
-               (int64_t)sizeof(double) * (kkt->n + (int64_t)kkt->m) * (6 + kkt->columns) +
+               (int64_t)sizeof(double) * (kkt->n + (int64_t)kkt->m) * (5 + kkt->columns) +
+               vini_check_bytes(kkt->check) +
                (int64_t)(sizeof(double) + sizeof(vin_int)) * kkt->k->start[kkt->n + kkt->m] +
                (int64_t)sizeof(vin_int) * kkt->k->count;
   info.dropped = kkt->dropped_count;

@@ -3,6 +3,7 @@
 #define VINI_KKT_H
 
 #include "base/base.h"
+#include "kkt/check.h"
 #include "kkt/plan.h"
 #include "linsys/linsys.h"
 #include "sparse/sparse.h"
@@ -64,9 +65,11 @@ struct vin_kkt {
   vin_int *dropped_rows;    /* dropped_count, ascending */
   vin_int dropped_count;
   double *pivot, *pivot_scale; /* n + m */
-  double *b, *z, *r, *s;       /* columns x (n + m), columns x (n + m), n + m, n + m */
+  double *z;                   /* columns x (n + m): solutions until they are accepted */
+  double *b, *r, *s;           /* n + m each; s stands behind r */
   vin_int columns;
-  double *stash; /* values of K that a modified factorisation replaced */
+  vini_check *check; /* of solutions */
+  double *stash;     /* values of K that a modified factorisation replaced */
   /* rank-revealing QR: allocated when first needed, like stash */
   double *row_scale;     /* m: powers of two that bring the rows of J to size 1 */
   unsigned char *agreed; /* m: the last dropped set of ldlt that the QR agreed to */

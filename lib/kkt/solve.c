@@ -93,22 +93,15 @@ static void widen_scales(const vin_kkt *kkt, const double *z, double *s) {
 static verdict judge_rows(const vin_kkt *kkt, const double *r, const double *s) {
   verdict v = {.worst_force = -1, .worst_constraint = -1, .worst_contradiction = -1};
   for (vin_int i = 0; i < kkt->n; i++) {
-    double error = fabs(r[i]);
-    if (error <= v.force * s[i]) continue;
-    v.force = error < HUGE_VAL && s[i] > 0 ? error / s[i] : HUGE_VAL; /* NaN: worst of all */
-    v.worst_force = i;
+    if (vini_check_row(r[i], s[i], &v.force)) v.worst_force = i;
   }
   for (vin_int i = 0; i < kkt->m; i++) {
-    double error = fabs(r[kkt->n + i]), scale = s[kkt->n + i];
+    const double error = r[kkt->n + i], scale = s[kkt->n + i];
     if (kkt->dropped_count > 0 && kkt->dropped[i]) {
-      if (error <= v.contradiction * scale) continue;
-      v.contradiction = error < HUGE_VAL && scale > 0 ? error / scale : HUGE_VAL;
-      v.worst_contradiction = i;
-      continue;
+      if (vini_check_row(error, scale, &v.contradiction)) v.worst_contradiction = i;
+    } else if (vini_check_row(error, scale, &v.constraint)) {
+      v.worst_constraint = i;
     }
-    if (error <= v.constraint * scale) continue;
-    v.constraint = error < HUGE_VAL && scale > 0 ? error / scale : HUGE_VAL;
-    v.worst_constraint = i;
   }
   return v;
 }
@@ -174,10 +167,34 @@ static vin_status refuse(vin_kkt *kkt, const verdict *v) {
                    (int)v->worst_force, v->force, kkt->options.force_tolerance, kkt->refinements);
 }
 
+/* The verdict on a solution as the solver leaves it: the same numbers as judge()'s, in one pass over K.
+ * Who is worst is not told; where the solution does not pass, judge() finds that out. */
+static verdict judge_first(vin_kkt *kkt, const double *f, const double *g, const double *z) {
+  verdict v = {0};
+  double *pair = kkt->r; /* s stands behind r */
+  v.force = vini_check_run(kkt->check, kkt->k, f, g, z, pair);
+  pair += 2 * (int64_t)kkt->n;
+  if (kkt->dropped_count == 0) {
+    v.constraint = vini_check_pairs(pair, kkt->m, 0);
+    return v;
+  }
+  for (vin_int i = 0; i < kkt->m; i++, pair += 2) {
+    vini_check_row(pair[0], pair[1], kkt->dropped[i] ? &v.contradiction : &v.constraint);
+  }
+  return v;
+}
+
 /* Refines one column until it passes. */
-static vin_status refine(vin_kkt *kkt, const double *b, double *z) {
-  verdict v = judge(kkt, b, z, 0);
+static vin_status refine(vin_kkt *kkt, const double *f, const double *g, double *z) {
+  const size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
+  double *b = kkt->b;
   int sweep = 0;
+  verdict v = judge_first(kkt, f, g, z);
+  if (!passes(kkt, &v) || v.contradiction > kkt->options.contradiction_tolerance) {
+    memcpy(b, f, n * sizeof *b);
+    if (m > 0) memcpy(b + n, g, m * sizeof *b);
+    v = judge(kkt, b, z, 0);
+  }
   while (sweep < kkt->options.max_refinements && !passes(kkt, &v)) {
     VINI_TRY(sweep_once(kkt, b, z));
     v = judge(kkt, b, z, ++sweep);
@@ -201,64 +218,57 @@ static vin_status grow(vin_kkt *kkt, vin_int count) {
   if (count <= kkt->columns) return VIN_OK;
   const vin_context *context = &kkt->object.context;
   size_t size = (size_t)kkt->n + (size_t)kkt->m;
-  double *b = NULL, *z = NULL;
+  double *z = NULL;
   if (size <= SIZE_MAX / sizeof(double) / (size_t)count) {
-    b = vini_alloc(context, (size_t)count * size, sizeof *b);
     z = vini_alloc(context, (size_t)count * size, sizeof *z);
   }
-  if (b == NULL || z == NULL) {
-    vini_free(context, b);
-    vini_free(context, z);
+  if (z == NULL) {
     return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for %d right-hand sides",
                      (int)count);
   }
-  vini_free(context, kkt->b);
   vini_free(context, kkt->z);
-  kkt->b = b;
   kkt->z = z;
   kkt->columns = count;
   return VIN_OK;
 }
 
-static vin_status load(vin_kkt *kkt, vin_int count, const double *f, const double *g) {
-  size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
-  int64_t bad = vini_first_nonfinite(f, (int64_t)n * count);
+static vin_status check_right(vin_kkt *kkt, vin_int count, const double *f, const double *g) {
+  int64_t bad = vini_first_nonfinite(f, (int64_t)kkt->n * count);
   if (bad >= 0) {
     return vini_fail(&kkt->object, VIN_ERR_BAD_INPUT,
                      "force entry %lld of the right-hand side is %g", (long long)bad, f[bad]);
   }
-  bad = m > 0 ? vini_first_nonfinite(g, (int64_t)m * count) : -1;
+  bad = kkt->m > 0 ? vini_first_nonfinite(g, (int64_t)kkt->m * count) : -1;
   if (bad >= 0) {
     return vini_fail(&kkt->object, VIN_ERR_BAD_INPUT,
                      "constraint entry %lld of the right-hand side is %g", (long long)bad, g[bad]);
   }
-  VINI_TRY(grow(kkt, count));
-  for (size_t column = 0; column < (size_t)count; column++) {
-    memcpy(kkt->b + column * (n + m), f + column * n, n * sizeof(double));
-    if (m > 0) memcpy(kkt->b + column * (n + m) + n, g + column * m, m * sizeof(double));
-  }
   return VIN_OK;
 }
 
-/* Solves for the loaded right-hand sides. */
-static vin_status solve_columns(vin_kkt *kkt, vin_int count) {
-  size_t size = (size_t)kkt->n + (size_t)kkt->m;
-  memcpy(kkt->z, kkt->b, (size_t)count * size * sizeof(double));
+static vin_status solve_columns(vin_kkt *kkt, vin_int count, const double *f, const double *g) {
+  const size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
+  for (size_t column = 0; column < (size_t)count; column++) {
+    double *z = kkt->z + column * (n + m);
+    memcpy(z, f + column * n, n * sizeof *z);
+    if (m > 0) memcpy(z + n, g + column * m, m * sizeof *z);
+  }
   VINI_TRY(kkt->reuse.age > 0 ? vini_kkt_solve_kept(kkt, count, kkt->z)
                               : vini_kkt_apply_inverse(kkt, count, kkt->z));
   kkt->refinements = 0;
   kkt->force_residual = kkt->constraint_residual = 0;
   for (size_t column = 0; column < (size_t)count; column++) {
-    VINI_TRY(refine(kkt, kkt->b + column * size, kkt->z + column * size));
+    const double *right = m > 0 ? g + column * m : NULL;
+    VINI_TRY(refine(kkt, f + column * n, right, kkt->z + column * (n + m)));
   }
   return VIN_OK;
 }
 
 /* Solves, by the next factorisation as long as the solution is refused. Also with dropped rows: one
  * that is nearly but not quite dependent is for pivoting to decide. */
-static vin_status solve_verified(vin_kkt *kkt, vin_int count) {
+static vin_status solve_verified(vin_kkt *kkt, vin_int count, const double *f, const double *g) {
   for (;;) {
-    vin_status status = solve_columns(kkt, count);
+    vin_status status = solve_columns(kkt, count, f, g);
     if (status != VIN_SINGULAR) return status;
     char reason[VINI_TEXT_SIZE];
     memcpy(reason, kkt->object.text, sizeof reason);
@@ -283,8 +293,9 @@ vin_status vin_kkt_solve(vin_kkt *kkt, vin_int count, const double *f, const dou
                      (int)kkt->m);
   }
   if (count == 0) return VIN_OK;
-  VINI_TRY(load(kkt, count, f, g));
-  VINI_TRY(solve_verified(kkt, count));
+  VINI_TRY(check_right(kkt, count, f, g));
+  VINI_TRY(grow(kkt, count));
+  VINI_TRY(solve_verified(kkt, count, f, g));
   kkt->stats.solves += count;
   size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
   for (size_t column = 0; column < (size_t)count; column++) {
