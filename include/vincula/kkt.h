@@ -36,6 +36,18 @@ typedef enum vin_reuse {
   VIN_REUSE_NEVER
 } vin_reuse;
 
+/** Order in which a tree of bodies is eliminated by VIN_SOLVER_AUTO and VIN_SOLVER_LDLT. */
+typedef enum vin_order {
+  VIN_ORDER_AUTO, /* the one of which the analysis predicts less work */
+  /* every multiplier after all coordinates it touches: the order in which rank is told, legal for every
+   * graph */
+  VIN_ORDER_SCHUR,
+  /* a body, its joint, the body that it hangs on, as in articulated-body methods, where the graph is a tree
+   * in which every joint has a body below it that can bear its rows; else as AUTO. When a pivot is
+   * weak or a solution is refused, that factorisation is repeated in the Schur-type order. */
+  VIN_ORDER_RECURSIVE
+} vin_order;
+
 typedef struct vin_kkt_options {
   size_t struct_size;        /* sizeof(vin_kkt_options) */
   vin_solver solver;         /* default VIN_SOLVER_AUTO */
@@ -61,6 +73,7 @@ typedef struct vin_kkt_options {
   /* for messages; NULL: "constraint 7" */
   void (*constraint_name)(void *user, vin_int row, char *text, size_t size);
   void *name_user;
+  vin_order order; /* default VIN_ORDER_AUTO */
 } vin_kkt_options;
 VIN_API vin_kkt_options vin_kkt_options_default(void);
 
@@ -88,6 +101,7 @@ typedef struct vin_solver_stats {
   int64_t dropped;        /* factorisations in which a dependent row was dropped */
   int64_t rank_revealing; /* rank-revealing QRs of J, the slow way to find dependent rows */
   int64_t kept;           /* updates that kept a factorisation of older values */
+  int64_t reordered; /* factorisations in the recursive order repeated in the Schur-type order */
 } vin_solver_stats;
 
 /** Analyses the pattern: h is the lower triangle of H, j is J. A diagonal entry that h does not

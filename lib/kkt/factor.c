@@ -399,8 +399,58 @@ static vin_status accept_compared(vin_kkt *kkt) {
   return accept(kkt, kkt->primary);
 }
 
+/* Failures after which the recursive order is not tried any more. */
+#define SWIFT_FAILURES 3
+
+/* The recursive order did not do: the factorisation is repeated in the Schur-type order. */
+static vin_status give_up_swift(vin_kkt *kkt, const char *reason) {
+  kkt->active = NULL;
+  kkt->swift_failures++;
+  if (kkt->stats.reordered++ == 0) {
+    vini_log(&kkt->object, VIN_LOG_INFO, "the Schur-type order takes over from the recursive: %s",
+             reason);
+  }
+  return vini_kkt_need_primary(kkt);
+}
+
+/* Factorises in the recursive order; VIN_SINGULAR: what rank the rows have is for the other order. */
+static vin_status factor_swift(vin_kkt *kkt) {
+  VINI_TRY(factor_with(kkt, kkt->swift));
+  vini_factor_info info;
+  kkt->swift->table->info(kkt->swift, &info);
+  if (info.negative != kkt->m || (info.rcond >= 0 && info.rcond < NEGLIGIBLE_PIVOT)) {
+    return vini_fail(&kkt->object, VIN_SINGULAR,
+                     "%d negative pivots where %d are expected, the smallest %.1g of the largest",
+                     (int)info.negative, (int)kkt->m, info.rcond);
+  }
+  if (kkt->any_dropped) {
+    forget_dropped(kkt);
+    kkt->any_dropped = false;
+  }
+  kkt->min_pivot_ratio = info.min_pivot_ratio;
+  return VIN_OK;
+}
+
+/* Factorises in the Schur-type order. */
+static vin_status factor_carefully(vin_kkt *kkt) {
+  vin_status status = factor_by(kkt, kkt->primary);
+  if (status == VIN_OK) {
+    return doubtful(kkt) ? accept_compared(kkt) : accept(kkt, kkt->primary);
+  }
+  if (status != VIN_SINGULAR) return status;
+  char reason[VINI_TEXT_SIZE];
+  memcpy(reason, kkt->object.text, sizeof reason);
+  status = fall_back(kkt, reason);
+  if (status == VIN_ERR_UNSUPPORTED) return vini_fail(&kkt->object, VIN_SINGULAR, "%s", reason);
+  return status;
+}
+
 vin_status vini_kkt_factor_next(vin_kkt *kkt, const char *reason) {
   vini_backend *active = kkt->active;
+  if (active == kkt->swift) {
+    VINI_TRY(give_up_swift(kkt, reason));
+    return factor_carefully(kkt);
+  }
   const bool last = kkt->revealed && kkt->rank_tolerance <= LEAST_DISTANCE;
   /* rows were dropped, and one of them is needed after all: from now on only clear cases */
   if (kkt->dropped_count > 0 || kkt->revealed) kkt->rank_tolerance = LEAST_DISTANCE;
@@ -419,14 +469,13 @@ vin_status vini_kkt_factor_next(vin_kkt *kkt, const char *reason) {
 vin_status vini_kkt_factor_values(vin_kkt *kkt) {
   kkt->scaled = kkt->revealed = false;
   kkt->rank_tolerance = vini_max(sqrt(kkt->options.pivot_threshold), LEAST_DISTANCE);
-  vin_status status = factor_by(kkt, kkt->primary);
-  if (status == VIN_OK) {
-    return doubtful(kkt) ? accept_compared(kkt) : accept(kkt, kkt->primary);
+  if (kkt->swift != NULL && kkt->swift_failures < SWIFT_FAILURES) {
+    const vin_status status = factor_swift(kkt);
+    if (status == VIN_OK) return accept(kkt, kkt->swift);
+    if (status != VIN_SINGULAR) return status;
+    char reason[VINI_TEXT_SIZE];
+    memcpy(reason, kkt->object.text, sizeof reason);
+    VINI_TRY(give_up_swift(kkt, reason));
   }
-  if (status != VIN_SINGULAR) return status;
-  char reason[VINI_TEXT_SIZE];
-  memcpy(reason, kkt->object.text, sizeof reason);
-  status = fall_back(kkt, reason);
-  if (status == VIN_ERR_UNSUPPORTED) return vini_fail(&kkt->object, VIN_SINGULAR, "%s", reason);
-  return status;
+  return factor_carefully(kkt);
 }

@@ -42,6 +42,10 @@ static vin_status check_options(vin_kkt *kkt) {
                        numbers[i].value, numbers[i].limit);
     }
   }
+  if (o->order != VIN_ORDER_AUTO && o->order != VIN_ORDER_SCHUR &&
+      o->order != VIN_ORDER_RECURSIVE) {
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "order is %d, no vin_order", (int)o->order);
+  }
   if (o->max_refinements < 0 || o->max_refinements > 20) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "max_refinements is %d, must be in 0..20",
                      o->max_refinements);
@@ -159,19 +163,65 @@ static vin_status allocate(vin_kkt *kkt) {
 }
 
 static void describe(vin_kkt *kkt) {
-  vini_factor_info info;
-  kkt->primary->table->info(kkt->primary, &info);
+  const bool swift = kkt->swift != NULL;
+  const vini_backend *backend = swift ? kkt->swift : kkt->primary;
   const vini_plan *plan = &kkt->plan;
-  char hubs[64] = "";
+  vini_factor_info info;
+  backend->table->info(backend, &info);
+  char order[160], hubs[64] = "";
   if (plan->hubs > 0) snprintf(hubs, sizeof hubs, ", %d hub blocks last", (int)plan->hubs);
+  if (swift) {
+    snprintf(
+        order, sizeof order,
+        "recursive order of a tree (body, joint, parent), instead of the Schur-type order with "
+        "%lld entries and %.3g flops",
+        (long long)plan->nnz, plan->flops);
+  } else {
+    snprintf(order, sizeof order, "Schur-type order by %s%s", plan->method, hubs);
+  }
   snprintf(kkt->description, sizeof kkt->description,
            "saddle-point system of %d coordinates (%d blocks) and %d constraints (%d blocks), %d "
-           "entries; solver %s; Schur-type order by %s%s: predicted %lld entries in L, %.3g flops "
+           "entries; solver %s; %s: predicted %lld entries in L, %.3g flops "
            "for one factorisation; %s holds %lld bytes",
            (int)kkt->n, (int)plan->coordinate_blocks, (int)kkt->m, (int)plan->constraint_blocks,
-           (int)kkt->k->start[kkt->n + kkt->m], kkt->primary->table->describe(kkt->primary),
-           plan->method, hubs, (long long)plan->nnz, plan->flops,
-           vin_solver_name(kkt->primary->table->solver), (long long)info.bytes);
+           (int)kkt->k->start[kkt->n + kkt->m], backend->table->describe(backend), order,
+           (long long)(swift ? plan->recursive_nnz : plan->nnz),
+           swift ? plan->recursive_flops : plan->flops, vin_solver_name(backend->table->solver),
+           (long long)info.bytes);
+}
+
+/* Pivots below this part of the terms they come from are for the Schur-type order: what rounding they leave, some
+ * 1e-11, is within the reach of refinement. */
+#define SWIFT_PIVOT 1e-5
+
+/* The recursive order is taken where its work, with that of lanes that have no body, is less. */
+static vin_status build_swift(vin_kkt *kkt) {
+  vini_plan *plan = &kkt->plan;
+  if (plan->recursive == NULL) return VIN_OK;
+  double cost = 0;
+  VINI_TRY(vini_levels_create(&kkt->swift, &kkt->object, kkt->k, plan->recursive, plan->member,
+                              vini_max(SWIFT_PIVOT, kkt->options.pivot_threshold), &cost));
+  vini_plan_forget_recursive(plan, &kkt->object.context);
+  if (kkt->swift == NULL) return VIN_OK;
+  if (kkt->options.order == VIN_ORDER_AUTO && cost > plan->flops) {
+    kkt->swift->table->destroy(kkt->swift);
+    kkt->swift = NULL;
+    return VIN_OK;
+  }
+  kkt->stats.symbolic++;
+  return VIN_OK;
+}
+
+vin_status vini_kkt_need_primary(vin_kkt *kkt) {
+  if (kkt->primary != NULL) return VIN_OK;
+  vin_solver solver =
+      kkt->options.solver == VIN_SOLVER_AUTO ? VIN_SOLVER_LDLT : kkt->options.solver;
+  VINI_TRY(vini_backend_create(&kkt->primary, &kkt->object, solver, kkt->k, kkt->plan.order));
+  kkt->stats.symbolic++;
+  if (solver != VIN_SOLVER_LDLT) return VIN_OK;
+  kkt->rank = kkt->primary;
+  vini_ldlt_set_drop(kkt->primary, kkt->droppable, kkt->options.pivot_threshold);
+  return VIN_OK;
 }
 
 static vin_status build(vin_kkt *kkt, vin_triplets h, vin_triplets j) {
@@ -179,17 +229,16 @@ static vin_status build(vin_kkt *kkt, vin_triplets h, vin_triplets j) {
   VINI_TRY(check_options(kkt));
   VINI_TRY(check_patterns(kkt, h, j, &total));
   VINI_TRY(build_matrix(kkt, h, j, (vin_int)total));
+  const bool ldlt =
+      kkt->options.solver == VIN_SOLVER_AUTO || kkt->options.solver == VIN_SOLVER_LDLT;
   VINI_TRY(vini_plan_create(&kkt->plan, &kkt->object, kkt->k, kkt->n, kkt->m,
-                            kkt->options.coordinate_block, kkt->options.constraint_block));
-  vin_solver solver =
-      kkt->options.solver == VIN_SOLVER_AUTO ? VIN_SOLVER_LDLT : kkt->options.solver;
-  VINI_TRY(vini_backend_create(&kkt->primary, &kkt->object, solver, kkt->k, kkt->plan.order));
+                            kkt->options.coordinate_block, kkt->options.constraint_block,
+                            ldlt ? kkt->options.order : VIN_ORDER_SCHUR));
+  VINI_TRY(build_swift(kkt));
+  if (kkt->swift == NULL) VINI_TRY(vini_kkt_need_primary(kkt));
   VINI_TRY(allocate(kkt)); /* not before: the analysis needs much memory for a while */
-  kkt->stats.symbolic++;
-  if (solver == VIN_SOLVER_LDLT) {
-    kkt->rank = kkt->primary;
+  if (kkt->swift == NULL && ldlt)
     vini_ldlt_set_drop(kkt->primary, kkt->droppable, kkt->options.pivot_threshold);
-  }
   vini_kkt_set_costs(kkt);
   describe(kkt);
   /* the caller's arrays are not ours to keep */
@@ -203,7 +252,8 @@ static void free_content(vin_kkt *kkt) {
   if (kkt->rank != NULL && kkt->rank != kkt->primary) kkt->rank->table->destroy(kkt->rank);
   if (kkt->fallback != NULL) kkt->fallback->table->destroy(kkt->fallback);
   if (kkt->primary != NULL) kkt->primary->table->destroy(kkt->primary);
-  kkt->rank = kkt->fallback = kkt->primary = kkt->active = NULL;
+  if (kkt->swift != NULL) kkt->swift->table->destroy(kkt->swift);
+  kkt->swift = kkt->rank = kkt->fallback = kkt->primary = kkt->active = NULL;
   vin_sparse_destroy(kkt->k);
   kkt->k = NULL;
   vini_plan_destroy(&kkt->plan, context);
@@ -320,7 +370,8 @@ vin_status vin_kkt_factor(vin_kkt *kkt, const double *h, const double *j, const 
 vin_kkt_info vin_kkt_get_info(const vin_kkt *kkt) {
   vin_kkt_info info = {.negative_pivots = -1, .min_pivot_ratio = -1, .rcond = -1};
   if (kkt == NULL || kkt->object.created != VIN_OK) return info;
-  const vini_backend *backend = kkt->active != NULL ? kkt->active : kkt->primary;
+  const vini_backend *first = kkt->swift != NULL ? kkt->swift : kkt->primary;
+  const vini_backend *backend = kkt->active != NULL ? kkt->active : first;
   vini_factor_info factor;
   backend->table->info(backend, &factor);
   info.solver = backend->table->solver;

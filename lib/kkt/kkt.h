@@ -55,10 +55,12 @@ struct vin_kkt {
   vin_sparse *k; /* symmetric lower, n + m: [H J'; J -C], every diagonal entry declared */
   vini_part h, j, c;
   vini_plan plan;
-  vini_backend *primary;    /* of options.solver (AUTO: ldlt) */
-  vini_backend *fallback;   /* umfpack, made when first needed (AUTO only) */
-  vini_backend *rank;       /* ldlt that finds dependent rows; primary itself where that is ldlt */
-  vini_backend *active;     /* that made the present factorisation; NULL: there is none */
+  vini_backend *swift;    /* ldlt in the recursive order; NULL: not for this pattern */
+  int swift_failures;     /* so far; too many and it is not tried any more */
+  vini_backend *primary;  /* of options.solver (AUTO: ldlt); beside swift made when first needed */
+  vini_backend *fallback; /* umfpack, made when first needed (AUTO only) */
+  vini_backend *rank;     /* ldlt that finds dependent rows; primary itself where that is ldlt */
+  vini_backend *active;   /* that made the present factorisation; NULL: there is none */
   unsigned char *droppable; /* n + m: the multipliers */
   unsigned char *dropped;   /* m */
   bool any_dropped;         /* some of them are set */
@@ -99,6 +101,9 @@ void vini_kkt_collect_dropped(vin_kkt *kkt);
 /* rank.c: marks the dependent rows of the present values in `dropped`, sets row_scale. On failure
  * none is marked. VIN_ERR_UNSUPPORTED (without text): not in this build. */
 vin_status vini_kkt_reveal_rank(vin_kkt *kkt);
+
+/* Makes the solver of the Schur-type order where the recursive one has been enough so far. */
+vin_status vini_kkt_need_primary(vin_kkt *kkt);
 
 /* vin_kkt_factor() for values that are known to be finite. */
 vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);

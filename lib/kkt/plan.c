@@ -261,9 +261,43 @@ static vin_status order_graph(vini_plan *plan, vini_object *object, const graph 
   return status;
 }
 
+/* Does a block have more than two constraints? Without branches the recursive order saves nothing. */
+static bool branches(const vini_blocks *b) {
+  for (vin_int block = 0; block < b->nb; block++) {
+    if (b->touch_start[block + 1] - b->touch_start[block] > 2) return true;
+  }
+  return false;
+}
+
+void vini_plan_forget_recursive(vini_plan *plan, const vin_context *context) {
+  vini_free(context, plan->recursive);
+  vini_free(context, plan->member);
+  plan->recursive = plan->member = NULL;
+}
+
+/* The recursive order, kept where it is legal and cheaper or wanted. */
+static vin_status order_recursively(vini_plan *plan, vini_object *object, const vini_blocks *b,
+                                    const vin_sparse *k, vin_order wanted) {
+  const vin_context *context = &object->context;
+  const size_t size = (size_t)(b->n + b->m);
+  if (wanted == VIN_ORDER_SCHUR || (wanted == VIN_ORDER_AUTO && !branches(b))) return VIN_OK;
+  plan->recursive = vini_alloc(context, size, sizeof *plan->recursive);
+  plan->member = vini_alloc(context, size, sizeof *plan->member);
+  if (plan->recursive == NULL || plan->member == NULL) return no_memory(object);
+  bool legal = false;
+  VINI_TRY(vini_recursive_order(object, b, k, plan->recursive, plan->member, &legal));
+  if (legal) {
+    VINI_TRY(vini_predict_ldlt(object, k, plan->recursive, &plan->recursive_nnz,
+                               &plan->recursive_flops));
+    legal = wanted == VIN_ORDER_RECURSIVE || plan->recursive_flops < plan->flops;
+  }
+  if (!legal) vini_plan_forget_recursive(plan, context);
+  return VIN_OK;
+}
+
 vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_sparse *k, vin_int n,
                             vin_int m, const vin_int *coordinate_block,
-                            const vin_int *constraint_block) {
+                            const vin_int *constraint_block, vin_order wanted) {
   memset(plan, 0, sizeof *plan);
   plan->order = vini_alloc(&object->context, (size_t)(n + m), sizeof *plan->order);
   if (plan->order == NULL) return no_memory(object);
@@ -273,6 +307,7 @@ vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_spar
       vini_blocks_create(&blocks, object, k, n, m, coordinate_block, constraint_block);
   if (status == VIN_OK) status = graph_create(&g, object, &blocks, k, &plan->hubs);
   if (status == VIN_OK) status = order_graph(plan, object, &g, &blocks, k);
+  if (status == VIN_OK) status = order_recursively(plan, object, &blocks, k, wanted);
   plan->coordinate_blocks = blocks.nb;
   plan->constraint_blocks = blocks.mb;
   graph_destroy(&g, &object->context);
@@ -283,4 +318,5 @@ vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_spar
 void vini_plan_destroy(vini_plan *plan, const vin_context *context) {
   vini_free(context, plan->order);
   plan->order = NULL;
+  vini_plan_forget_recursive(plan, context);
 }

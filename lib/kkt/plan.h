@@ -11,6 +11,11 @@ typedef struct vini_plan {
   const char *method; /* "AMD", "METIS" */
   int64_t nnz;        /* predicted entries of L below the diagonal */
   double flops;       /* predicted, one factorisation */
+  /* the recursive order and, by unknowns, what stands together in it: a body and the joint to its parent;
+   * NULL: not legal, or dearer than the other */
+  vin_int *recursive, *member;
+  int64_t recursive_nnz;
+  double recursive_flops;
 } vini_plan;
 
 /* Schur-type order of K = [H J'; J -C] (symmetric lower, n + m): the graph of constraint blocks
@@ -21,10 +26,12 @@ typedef struct vini_plan {
  * they would make the multipliers' part dense, and after them the constraints whose pattern is
  * dependent without the hubs. The others may still be dependent there by their values; the
  * verdict guards that case.
+ * Trees get the recursive order besides, where that is legal and `wanted` or predicted to be cheaper.
  * coordinate_block, constraint_block: as in vin_kkt_options. Near linear in the entries. */
 vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_sparse *k, vin_int n,
                             vin_int m, const vin_int *coordinate_block,
-                            const vin_int *constraint_block);
+                            const vin_int *constraint_block, vin_order wanted);
+void vini_plan_forget_recursive(vini_plan *plan, const vin_context *context);
 void vini_plan_destroy(vini_plan *plan, const vin_context *context);
 
 /* Private to plan.c, hubs.c and blocks.c: which unknowns belong together. */
@@ -59,6 +66,13 @@ vin_status vini_find_hubs(vini_object *object, const vini_blocks *blocks, const 
  * which fills in nothing but what a massive rod brings. Linear time. */
 vin_status vini_tree_order(vini_object *object, const vini_blocks *blocks, const vin_sparse *k,
                            vin_int *constraint_order, bool *is_tree);
+/* The recursive order of a tree: each coordinate block, the constraint above it, the block above that, so that a
+ * block with d constraints costs d, not d^2, and no hub makes anything dense. A multiplier may
+ * follow one block alone only where its rows have full rank in the blocks below it; what can be
+ * told from the pattern is asked here: each constraint has no more rows than the coordinates below it,
+ * and no more than one in each component, its root, has none above it but the ground. *legal. */
+vin_status vini_recursive_order(vini_object *object, const vini_blocks *blocks, const vin_sparse *k,
+                                vin_int *order, vin_int *member, bool *legal);
 void vini_blocks_destroy(vini_blocks *blocks, const vin_context *context);
 
 #endif

@@ -106,3 +106,122 @@ done:
   vini_free(context, w.parent);
   return status;
 }
+
+/* ---- recursive order ------------------------------------------------------------------------------ */
+
+/* The root of the component queue[first ..]: the constraint to the ground, else the block with most
+ * constraints, so that the tree is low; -1: two are on the ground, or one constrains nothing. */
+static vin_int choose_root(const walk *w, vin_int first) {
+  const vini_blocks *b = w->b;
+  vin_int ground = -1, block = -1, most = -1;
+  for (vin_int at = first; at < w->count; at++) {
+    const vin_int vertex = w->queue[at];
+    vin_int count;
+    neighbours(b, vertex, &count);
+    if (vertex >= b->mb) {
+      if (count > most) most = count, block = vertex;
+    } else if (count < 2) {
+      if (ground >= 0 || count == 0) return -1;
+      ground = vertex;
+    }
+  }
+  return ground >= 0 ? ground : block;
+}
+
+static vin_int block_size(const vini_blocks *b, vin_int block) {
+  return b->coordinate_start[block + 1] - b->coordinate_start[block];
+}
+
+/* Can the blocks below a constraint bear its rows, as far as their numbers tell? */
+static bool borne(const walk *w, vin_int constraint) {
+  const vini_blocks *b = w->b;
+  vin_int coordinates = 0;
+  for (vin_int l = b->lean_start[constraint]; l < b->lean_start[constraint + 1]; l++) {
+    if (b->lean[l] + b->mb != w->parent[constraint]) coordinates += block_size(b, b->lean[l]);
+  }
+  return coordinates >= b->constraint_start[constraint + 1] - b->constraint_start[constraint];
+}
+
+/* What is written of the order. */
+typedef struct output {
+  vin_int *order, *member;
+  vin_int count, members;
+} output;
+
+static void put_block(output *o, const vini_blocks *b, vin_int block) {
+  for (vin_int l = b->coordinate_start[block]; l < b->coordinate_start[block + 1]; l++) {
+    o->member[b->coordinate_list[l]] = o->members;
+    o->order[o->count++] = b->coordinate_list[l];
+  }
+}
+
+/* A constraint behind the blocks below it; a single one and the constraint stand together. */
+static void put_constraint(output *o, const walk *w, vin_int constraint) {
+  const vini_blocks *b = w->b;
+  const vin_int up = w->parent[constraint];
+  const vin_int below = b->lean_start[constraint + 1] - b->lean_start[constraint] - (up >= 0);
+  for (vin_int l = b->lean_start[constraint]; l < b->lean_start[constraint + 1]; l++) {
+    if (b->lean[l] + b->mb == up) continue;
+    put_block(o, b, b->lean[l]);
+    if (below > 1) o->members++;
+  }
+  for (vin_int l = b->constraint_start[constraint]; l < b->constraint_start[constraint + 1]; l++) {
+    o->member[b->n + b->constraint_list[l]] = o->members;
+    o->order[o->count++] = b->n + b->constraint_list[l];
+  }
+  o->members++;
+}
+
+/* Children before parents: backwards through the visit. */
+static void put_all(output *o, const walk *w) {
+  for (vin_int at = w->count - 1; at >= 0; at--) {
+    const vin_int vertex = w->queue[at];
+    if (vertex < w->b->mb) {
+      put_constraint(o, w, vertex);
+    } else if (w->parent[vertex] < 0) { /* the others come with the constraint above them */
+      put_block(o, w->b, vertex - w->b->mb);
+      o->members++;
+    }
+  }
+}
+
+/* Visits every component from its root; false: there is a cycle, or the order is not legal. */
+static bool visit_all(walk *w) {
+  const vin_int vertices = w->b->mb + w->b->nb;
+  for (vin_int v = 0; v < vertices; v++) w->parent[v] = -2;
+  for (vin_int start = 0; start < vertices; start++) {
+    if (w->parent[start] != -2) continue;
+    const vin_int first = w->count;
+    if (!visit(w, start)) return false;
+    const vin_int root = choose_root(w, first);
+    if (root < 0) return false;
+    for (vin_int at = first; at < w->count; at++) w->parent[w->queue[at]] = -2;
+    w->count = first;
+    visit(w, root);
+  }
+  for (vin_int c = 0; c < w->b->mb; c++) {
+    if (!borne(w, c)) return false;
+  }
+  return true;
+}
+
+vin_status vini_recursive_order(vini_object *object, const vini_blocks *b, const vin_sparse *k,
+                                vin_int *order, vin_int *member, bool *legal) {
+  const vin_context *context = &object->context;
+  const size_t vertices = (size_t)b->mb + (size_t)b->nb;
+  walk w = {.b = b};
+  w.queue = vini_alloc(context, vertices, sizeof *w.queue);
+  w.parent = vini_alloc(context, vertices, sizeof *w.parent);
+  vin_status status = VIN_OK;
+  *legal = false;
+  if (w.queue == NULL || w.parent == NULL) {
+    status = vini_fail(object, VIN_ERR_NO_MEMORY, "no memory for the ordering of a tree");
+  } else if (visit_all(&w) && couplings_follow_constraints(&w, k)) {
+    output o = {.order = order, .member = member};
+    put_all(&o, &w);
+    *legal = true;
+  }
+  vini_free(context, w.queue);
+  vini_free(context, w.parent);
+  return status;
+}

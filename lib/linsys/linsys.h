@@ -60,6 +60,16 @@ vin_status vini_ldlt_create(vini_backend **backend, vini_object *object, const v
 vin_status vini_backend_create(vini_backend **backend, vini_object *object, vin_solver solver,
                                const vin_sparse *matrix, const vin_int *order);
 
+/* The LDL' of a tree of bodies in the recursive order (a body, its joint, the body that it hangs on), four like
+ * bodies of equal height at once: *backend stays NULL where the members (n, by unknowns: those of equal number
+ * stand together in the order) are not of few small kinds. A pivot below `threshold` of the terms it
+ * comes from makes factor() fail with VIN_SINGULAR; none is dropped. *cost: flops of one factorisation,
+ * with those of lanes that have no body. */
+vin_status vini_levels_create(vini_backend **backend, vini_object *object, const vin_sparse *matrix,
+                              const vin_int *order, const vin_int *member, double threshold,
+                              double *cost);
+bool vini_is_levels(const vini_backend *backend);
+
 /* ldlt only: pivots of unknown k with droppable[k] != 0 whose |d|/scale is below threshold are
  * dropped in the next factorisations (1/d := 0; the unknown becomes 0 and its row is left out).
  * droppable (n) is borrowed while the backend lives. dropped() gives flags (n) of the present
