@@ -58,8 +58,10 @@ typedef struct vin_kkt_options {
   /* m: block number of each constraint (a joint); NULL: found from the pattern */
   const vin_int *constraint_block;
   /* |d| / S_kk below it marks a dependent row, default 1e-11: dependent rows reach <= 1e-13 on the
-   * manifold, independent ones stay above 5e-4. Where a dropped row turns out to contradict the
-   * others, AUTO lets UMFPACK decide. */
+   * manifold, independent ones stay above 5e-4. With mass ratios of 1e5 and more between coordinates
+   * that share constraints dependent rows reach the ratio times 1e-16; where their signs show it, ldlt
+   * factorises once more with a threshold above that. Where a dropped row turns out to contradict
+   * the others, AUTO lets UMFPACK decide. */
   double pivot_threshold;
   /* largest residual of a force row relative to the sum of the magnitudes of its terms, default
    * 1e-10; the same for constraint rows */
@@ -111,7 +113,9 @@ VIN_API vin_status vin_kkt_create(vin_kkt **kkt, const vin_context *context, vin
 VIN_API void vin_kkt_destroy(vin_kkt *kkt);
 VIN_API const char *vin_kkt_error(const vin_kkt *kkt);
 
-/** Factorises. Values in declared order; NULL keeps the ones of the last call (a constant mass
+/** Factorises. VIN_SOLVER_LDLT and VIN_SOLVER_CHOLMOD do not pivot and need H positive definite: with a
+ *  coordinate without mass they answer VIN_SINGULAR even where constraints hold it; AUTO goes on with
+ *  UMFPACK, which takes it. Values in declared order; NULL keeps the ones of the last call (a constant mass
  *  matrix is handed over once; c is NULL when no compliance was declared).
  *  VIN_ERR_BAD_INPUT: NaN or infinite, says where. VIN_SINGULAR: see vin_redundancy; the text names
  *  the rows, also in vin_kkt_dropped(). After a failure solve() returns VIN_ERR_BAD_STATE. */

@@ -9,6 +9,11 @@
  * duplicated rows give 1e-17, regular systems with mass ratios of 1e10 stay above or are
  * cleared. */
 #define SUSPICIOUS_RCOND 1e-13
+/* Rounding gives dependent rows pivots of either sign and of about the same size; those with the
+ * wrong sign show it. */
+#define NOISE_MARGIN 64
+/* A threshold this high would drop rows that are merely close to each other, |d|/S = angle^2. */
+#define LARGEST_NOISE 1e-5
 /* Above this estimate no row is dependent: one that is leaves LEAST_DISTANCE at most. */
 #define REGULAR_RCOND 1e-8
 /* A multiplier's pivot so much smaller than the largest one belongs to a row that is zero to
@@ -182,12 +187,30 @@ static vin_status check_mass(vin_kkt *kkt, const vini_backend *ldlt) {
   return VIN_OK;
 }
 
+/* Dependent rows whose pivots cancelled only to the noise level, which large mass ratios lift above
+ * the threshold: once more, with a threshold above the noise. What independent rows leave stays. */
+static vin_status factor_above_noise(vin_kkt *kkt, vini_backend *ldlt, vini_factor_info *info) {
+  double threshold = NOISE_MARGIN * vini_kkt_noise(kkt, ldlt);
+  if (!(threshold > kkt->options.pivot_threshold && threshold < LARGEST_NOISE)) return VIN_OK;
+  vini_ldlt_set_drop(ldlt, kkt->droppable, threshold);
+  vin_status status = factor_with(kkt, ldlt);
+  vini_ldlt_set_drop(ldlt, kkt->droppable, kkt->options.pivot_threshold);
+  VINI_TRY(status);
+  ldlt->table->info(ldlt, info);
+  take_dropped(kkt, ldlt);
+  return VIN_OK;
+}
+
 /* The library's LDL', which drops dependent rows as it goes. */
 static vin_status factor_ldlt(vin_kkt *kkt, vini_backend *ldlt) {
   VINI_TRY(factor_with(kkt, ldlt));
   vini_factor_info info;
   ldlt->table->info(ldlt, &info);
   if (info.zero > 0 || kkt->any_dropped) take_dropped(kkt, ldlt);
+  if (info.negative < kkt->m - kkt->dropped_count) {
+    VINI_TRY(factor_above_noise(kkt, ldlt, &info));
+  }
+  if (kkt->dropped_count > 0) VINI_TRY(vini_kkt_check_range(kkt, ldlt));
   if (info.rcond >= 0 && info.rcond < NEGLIGIBLE_PIVOT && find_negligible(kkt, ldlt) > 0) {
     VINI_TRY(factor_without_dropped(kkt, ldlt, 0)); /* a row of zeros is dropped by itself */
     take_dropped(kkt, ldlt);
@@ -250,7 +273,8 @@ static bool trusts_ldlt(const vin_kkt *kkt, const vini_backend *umfpack) {
          kkt->options.redundancy != VIN_REDUNDANCY_REFUSE;
 }
 
-static vin_status factor_umfpack(vin_kkt *kkt, vini_backend *umfpack) {
+/* suspicious: at or below this estimate of the reciprocal condition, rows are searched. */
+static vin_status factor_umfpack(vin_kkt *kkt, vini_backend *umfpack, double suspicious) {
   forget_dropped(kkt);
   kkt->scaled = false;
   kkt->min_pivot_ratio = -1;
@@ -258,7 +282,7 @@ static vin_status factor_umfpack(vin_kkt *kkt, vini_backend *umfpack) {
   if (status != VIN_OK && status != VIN_SINGULAR) return status;
   vini_factor_info info;
   umfpack->table->info(umfpack, &info);
-  if (status == VIN_OK && info.rcond > SUSPICIOUS_RCOND) return VIN_OK;
+  if (status == VIN_OK && info.rcond > suspicious) return VIN_OK;
   bool kept = status == VIN_OK;
   if (trusts_ldlt(kkt, umfpack)) {
     vin_status search = find_dependent(kkt);
@@ -311,7 +335,9 @@ static vin_status factor_cholmod(vin_kkt *kkt, vini_backend *cholmod) {
 static vin_status factor_by(vin_kkt *kkt, vini_backend *backend) {
   switch (backend->table->solver) {
   case VIN_SOLVER_UMFPACK:
-    return factor_umfpack(kkt, backend);
+    return factor_umfpack(kkt, backend,
+                          kkt->options.redundancy == VIN_REDUNDANCY_REFUSE ? REGULAR_RCOND
+                                                                           : SUSPICIOUS_RCOND);
   case VIN_SOLVER_CHOLMOD:
     return factor_cholmod(kkt, backend);
   default:
@@ -344,13 +370,13 @@ static bool may_fall_back(const vin_kkt *kkt) {
   return kkt->options.solver == VIN_SOLVER_AUTO && vin_solver_available(VIN_SOLVER_UMFPACK);
 }
 
-static vin_status factor_fallback(vin_kkt *kkt) {
+static vin_status factor_fallback(vin_kkt *kkt, double suspicious) {
   kkt->active = NULL; /* what was dropped belongs to the next factorisation from here on */
   if (kkt->fallback == NULL) {
     VINI_TRY(vini_umfpack_create(&kkt->fallback, &kkt->object, kkt->k, kkt->plan.order));
     kkt->stats.symbolic++;
   }
-  return factor_umfpack(kkt, kkt->fallback);
+  return factor_umfpack(kkt, kkt->fallback, suspicious);
 }
 
 static void count_fallback(vin_kkt *kkt, const char *reason) {
@@ -361,7 +387,7 @@ static void count_fallback(vin_kkt *kkt, const char *reason) {
 static vin_status fall_back(vin_kkt *kkt, const char *reason) {
   if (!may_fall_back(kkt)) return VIN_ERR_UNSUPPORTED;
   count_fallback(kkt, reason);
-  VINI_TRY(factor_fallback(kkt));
+  VINI_TRY(factor_fallback(kkt, SUSPICIOUS_RCOND));
   return accept(kkt, kkt->fallback);
 }
 
@@ -385,7 +411,7 @@ static vin_status accept_compared(vin_kkt *kkt) {
     return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory to compare %d rows", (int)kkt->m);
   }
   memcpy(kkt->agreed, kkt->dropped, m);
-  vin_status status = factor_fallback(kkt);
+  vin_status status = factor_fallback(kkt, REGULAR_RCOND); /* ldlt has found a reason */
   if (status == VIN_OK && kkt->dropped_count != count) {
     memset(kkt->agreed, 0, m);
     count_fallback(kkt, "the order mistook independent constraint rows for dependent ones");

@@ -101,6 +101,11 @@ void vini_kkt_collect_dropped(vin_kkt *kkt);
 /* rank.c: marks the dependent rows of the present values in `dropped`, sets row_scale. On failure
  * none is marked. VIN_ERR_UNSUPPORTED (without text): not in this build. */
 vin_status vini_kkt_reveal_rank(vin_kkt *kkt);
+/* rank.c: largest |d|/S_kk among multipliers' pivots of the wrong sign, which only rounding can make; 0
+ * also where H is not positive definite. */
+double vini_kkt_noise(vin_kkt *kkt, const vini_backend *ldlt);
+/* rank.c: VIN_SINGULAR when a row was dropped because J H^-1 J' underflows. */
+vin_status vini_kkt_check_range(vin_kkt *kkt, const vini_backend *ldlt);
 
 /* Makes the solver of the Schur-type order where the recursive one has been enough so far. */
 vin_status vini_kkt_need_primary(vin_kkt *kkt);

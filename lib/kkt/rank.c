@@ -4,11 +4,17 @@
 #include "kkt/kkt.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A constraint row whose largest entry is this fraction of the others' is zero to rounding: in the
  * multiplier's pivot, which is quadratic in the row, this is factor.c's NEGLIGIBLE_PIVOT. */
 #define NEGLIGIBLE_ROW 1e-13
+/* Below it the terms of a multiplier's pivot, J^2 / H, have lost digits to underflow. */
+#define UNDERFLOW 1e-290
+/* Binary exponent of H up to which its rows and those of size 1 make one scale for UMFPACK, whose
+ * smallest accepted ratio of pivots is 1e-15. */
+#define LARGEST_EXPONENT 40
 
 /* Columns of [J -C]'. A multiplier that acts on nothing, J' l = 0 and C l = 0, is what makes the
  * system singular on the side of the constraints. */
@@ -69,12 +75,25 @@ static void transpose(const vin_kkt *kkt, const double *size, double least, colu
   a->start[0] = 0;
 }
 
-/* Powers of two, so that scaling does not round: rows of J come to entries between 1/2 and 1. */
+/* 0, or, where the entries of H are far from 1, the binary exponent of the largest one. */
+static int inertia_exponent(const vin_kkt *kkt) {
+  double largest = 0;
+  int exponent = 0;
+  for (vin_int j = 0; j < kkt->n; j++) { /* each column starts with its diagonal */
+    largest = vini_max(largest, fabs(kkt->k->value[kkt->k->start[j]]));
+  }
+  frexp(largest, &exponent);
+  return abs(exponent) > LARGEST_EXPONENT ? exponent : 0;
+}
+
+/* Powers of two, so that scaling does not round: rows of J come to entries between 1/2 and 1, or of
+ * the size of H where that is extreme. */
 static void choose_scale(vin_kkt *kkt, const double *size, double least) {
+  const int target = inertia_exponent(kkt);
   for (vin_int i = 0; i < kkt->m; i++) {
-    int exponent = 0;
+    int exponent = target;
     if (size[i] > least) frexp(size[i], &exponent);
-    kkt->row_scale[i] = ldexp(1, -exponent);
+    kkt->row_scale[i] = ldexp(1, target - exponent);
   }
 }
 
@@ -121,6 +140,49 @@ vin_status vini_kkt_reveal_rank(vin_kkt *kkt) {
     vini_log(&kkt->object, VIN_LOG_INFO,
              "rank-revealing QR of %d constraint rows: rank %d to a tolerance of %.1g", (int)kkt->m,
              (int)rank, kkt->rank_tolerance);
+  }
+  return VIN_OK;
+}
+
+double vini_kkt_noise(vin_kkt *kkt, const vini_backend *ldlt) {
+  double noise = 0;
+  if (!ldlt->table->pivots(ldlt, kkt->pivot, kkt->pivot_scale)) return 0;
+  for (vin_int i = 0; i < kkt->n; i++) {
+    if (!(kkt->pivot[i] > 0)) return 0; /* H itself is not positive definite */
+  }
+  for (vin_int i = kkt->n; i < kkt->n + kkt->m; i++) {
+    if (kkt->pivot[i] <= 0 || kkt->dropped[i - kkt->n]) continue;
+    noise = vini_max(noise, kkt->pivot[i] / kkt->pivot_scale[i]);
+  }
+  return noise;
+}
+
+vin_status vini_kkt_check_range(vin_kkt *kkt, const vini_backend *ldlt) {
+  const vin_int n = kkt->n;
+  double largest = 0;
+  bool lost = false;
+  if (!ldlt->table->pivots(ldlt, kkt->pivot, kkt->pivot_scale)) return VIN_OK;
+  for (vin_int d = 0; d < kkt->dropped_count; d++) {
+    lost = lost || kkt->pivot_scale[n + kkt->dropped_rows[d]] < UNDERFLOW;
+  }
+  if (!lost) return VIN_OK;
+  EACH_ENTRY(kkt, j, at) {
+    if (kkt->k->row[at] >= n) largest = vini_max(largest, fabs(kkt->k->value[at]));
+  }
+  EACH_ENTRY(kkt, j, at) {
+    const vin_int i = kkt->k->row[at] - n;
+    const double value = fabs(kkt->k->value[at]);
+    if (i < 0 || !kkt->dropped[i] || value <= NEGLIGIBLE_ROW * largest) continue;
+    if (kkt->pivot_scale[n + i] >= UNDERFLOW) continue;
+    char name[96];
+    vini_kkt_constraint_name(kkt, i, name, sizeof name);
+    memset(kkt->dropped, 0, (size_t)kkt->m);
+    kkt->dropped_count = 0;
+    return vini_fail(
+        &kkt->object, VIN_SINGULAR,
+        "the entries of %s are so small (%.1g) that J H^-1 J' underflows: choose other "
+        "units",
+        name, value);
   }
   return VIN_OK;
 }
