@@ -46,8 +46,8 @@ static vin_status factor_with(vin_kkt *kkt, vini_backend *backend) {
   if (kkt->right == VINI_RIGHT_SOLVED) kkt->right = VINI_RIGHT_SPOILED;
   kkt->first = NULL; /* for the first attempt only */
   const bool at_once = first != NULL && backend->table->factor_solve != NULL;
-  if (kkt->feed != NULL && at_once && backend == kkt->primary)
-    return factor_fed(kkt, first, second);
+  const bool takes = backend == kkt->primary && backend->table->reach != NULL;
+  if (kkt->feed != NULL && at_once && takes) return factor_fed(kkt, first, second);
   VINI_TRY(vini_kkt_feed_rest(kkt));
   if (!at_once) return backend->table->factor(backend, kkt->k);
   kkt->right = VINI_RIGHT_SOLVED;
