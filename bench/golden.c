@@ -27,6 +27,7 @@ static const golden_case cases[] = {
     {"kkt-ladder", FACTOR_SOLVE, "ladder", 1001, 4, 0},
     {"kkt-tree", FACTOR_SOLVE, "tree", 500, 4, 0},
     {"kkt-net", FACTOR_SOLVE, "net", 900, 2, 0},
+    {"kkt-lattice", FACTOR_SOLVE, "lattice", 1000, 1, 0},
     {"kkt-hub", FACTOR_SOLVE, "hub", 1001, 4, 0},
     {"analyse-hinge-chain", ANALYSE, "hinge-chain", 1000, 1, 0},
     {"analyse-net", ANALYSE, "net", 400, 1, 0},

@@ -171,7 +171,8 @@ int main(int argc, char **argv) {
   for (size_t k = 0; bench_families[k]; k++) family_words[k + 1] = bench_families[k];
   const bench_option options[] = {
       {"--family", "which mechanism", .word = &s.family, .words = family_words},
-      {"--bodies", "how many, about; a hub has one less tethers, a net is g x g points",
+      {"--bodies",
+       "how many, about; a hub has one less tethers, a net is g x g points, a lattice g x g x g",
        .whole = &s.bodies, .least = 1, .most = 100000000},
       {"--backend", "which of the library's solvers", .word = &s.backend, .words = backends},
       {"--library",

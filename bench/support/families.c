@@ -64,20 +64,21 @@ static void make_point_chain(bench_problem *p) {
 
 /* Grid of points 1 m apart, dented by 0.3 m; two opposite corners are fixed (as in
  * examples/net.c). */
-static void make_net(bench_problem *p) {
-  vin_int grid = (vin_int)lround(sqrt((double)p->bodies)), count;
+static void make_grid(bench_problem *p, int dimension) {
+  vin_int grid = (vin_int)lround(pow((double)p->bodies, 1.0 / dimension)), count, step[3];
   if (grid < 2) grid = 2;
-  count = p->bodies = grid * grid;
+  step[0] = 1, step[1] = grid, step[2] = grid * grid;
+  count = p->bodies = dimension == 2 ? grid * grid : grid * grid * grid;
   double(*at)[3] = bench_alloc((size_t)count, sizeof *at);
   for (vin_int i = 0; i < count; i++) {
-    at[i][0] = i % grid, at[i][1] = (double)(i / grid);
+    for (int d = 0; d < dimension; d++) at[i][d] = (double)(i / step[d] % grid);
     for (int d = 0; d < 3; d++) at[i][d] += bench_random(&p->random, -0.3, 0.3);
   }
   add_points(p, count - 2);
   for (vin_int i = 0; i < count; i++) {
-    for (int side = 0; side < 2; side++) {
-      if (side == 0 ? i % grid == 0 : i < grid) continue;
-      vin_int from = side == 0 ? i - 1 : i - grid;
+    for (int side = 0; side < dimension; side++) {
+      if (i / step[side] % grid == 0) continue;
+      vin_int from = i - step[side];
       double d[3];
       for (int k = 0; k < 3; k++) d[k] = at[i][k] - at[from][k];
       add_rod(p, from == 0 ? -1 : 3 * (from - 1), i == count - 1 ? -1 : 3 * (i - 1), d);
@@ -206,8 +207,8 @@ static void make_ladder(bench_problem *p) {
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
-const char *const bench_families[] = {"point-chain", "ball-chain", "hinge-chain", "ladder",
-                                      "tree",        "net",        "hub",         NULL};
+const char *const bench_families[] = {"point-chain", "ball-chain", "hinge-chain", "ladder", "tree",
+                                      "net",         "lattice",    "hub",         NULL};
 
 /* The right-hand side of a random solution, so that accelerations and multipliers are of the size of
  * the entries, as in mechanisms: a random right-hand side makes them 1e5 times as large on a ladder
@@ -242,7 +243,9 @@ bench_problem *bench_problem_create(const char *family, vin_int bodies) {
   } else if (strcmp(family, "ladder") == 0) {
     make_ladder(p);
   } else if (strcmp(family, "net") == 0) {
-    make_net(p);
+    make_grid(p, 2);
+  } else if (strcmp(family, "lattice") == 0) {
+    make_grid(p, 3);
   } else if (strcmp(family, "hub") == 0) {
     make_hub(p);
   } else {

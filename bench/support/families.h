@@ -24,11 +24,11 @@ typedef struct bench_problem {
 } bench_problem;
 
 /* Names, ends with NULL: "point-chain", "ball-chain", "hinge-chain", "ladder", "tree", "net",
- * "hub". */
+ * "lattice", "hub". */
 extern const char *const bench_families[];
 
 /* The problem of a family with about that many bodies; bodies says how many it became (a square for
- * nets, an odd number for ladders, at least 2). */
+ * nets, a cube for lattices, an odd number for ladders, at least 2). */
 bench_problem *bench_problem_create(const char *family, vin_int bodies);
 void bench_problem_destroy(bench_problem *problem);
 

@@ -169,6 +169,7 @@ vin_status vini_ldlt_create(vini_backend **backend, vini_object *object, const v
   if (status == VIN_OK) {
     ldlt->backend.table = &ldlt_table;
     ldlt->object = object;
+    ldlt->wide = vini_choose_wide_kernel(false);
     if (!order) status = choose_order(object, matrix, chosen);
     if (!order) order = chosen;
     if (status == VIN_OK) status = vini_fronts_create(backend, object, matrix, order);

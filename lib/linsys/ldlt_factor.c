@@ -12,6 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+/* The wide kernel takes panels and runs from these sizes on, and the columns inside a panel in steps. */
+enum { WIDE_WIDTH = 8, WIDE_LENGTH = 4, WIDE_STEP = 8 };
+
 /* Two neighbouring doubles; GCC and clang make SSE2, NEON, ... of it. No alignment is assumed. */
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 
@@ -205,6 +208,70 @@ static void eliminate_run(vini_ldlt *ldlt, double *u, vin_int ld, vin_int rows,
   }
 }
 
+/* Turns of `count` rows at once, against `width` columns: l gets their rows of L in the order that the wide kernel
+ * wants; u stays as it is until store_rows. */
+static void take_rows(vini_ldlt_pivot *pivot, const vin_int *unknown, const double *u, vin_int ld,
+                      const double *inverse, vin_int width, vin_int count, double *l) {
+  for (vin_int j = 0; j < count; j += VINI_WIDE_COLUMNS, l += VINI_WIDE_COLUMNS * width) {
+    for (vin_int c = 0; c < VINI_WIDE_COLUMNS; c++) {
+      const bool used = j + c < count;
+      double sum = 0.0, scale = 0.0;
+      for (vin_int k = 0; k < width; k++) {
+        const double entry = used ? u[(ptrdiff_t)k * ld + j + c] : 0.0, scaled = entry * inverse[k];
+        l[VINI_WIDE_COLUMNS * k + c] = scaled;
+        sum += entry * scaled;
+        scale += fabs(entry * scaled);
+      }
+      if (!used) continue;
+      pivot[unknown[j + c]].d -= sum;
+      pivot[unknown[j + c]].scale += scale;
+    }
+  }
+}
+
+static void store_rows(double *u, vin_int ld, vin_int width, vin_int count, const double *l) {
+  for (vin_int k = 0; k < width; k++, u += ld)
+    for (vin_int j = 0; j < count; j++)
+      u[j] = l[(ptrdiff_t)(j / VINI_WIDE_COLUMNS) * VINI_WIDE_COLUMNS * width +
+               VINI_WIDE_COLUMNS * k + j % VINI_WIDE_COLUMNS];
+}
+
+/* eliminate_run for a wide panel and a long run. */
+static void eliminate_wide_run(vini_ldlt *ldlt, double *u, vin_int ld, vin_int rows,
+                               const vin_int *unknown, const double *inverse, vin_int width,
+                               const vin_int *group) {
+  double l[VINI_LDLT_MAX_WIDTH * VINI_LDLT_MAX_WIDTH];
+  const vin_int length = group[0];
+  take_rows(ldlt->pivot, unknown, u, ld, inverse, width, length, l);
+  ldlt->wide(&(vini_wide_update){.u = u,
+                                 .l = l,
+                                 .ld = ld,
+                                 .rows = rows,
+                                 .width = width,
+                                 .length = length,
+                                 .y = ldlt->value + group[1] + group[2],
+                                 .ld_y = group[2],
+                                 .storage = group + 3});
+  store_rows(u, ld, width, length, l);
+}
+
+/* The columns before c act on the next `count` columns of their panel, whose values start at u. */
+static void take_columns(vini_ldlt *ldlt, double *u, vin_int ld, const vin_int *unknown,
+                         const double *inverse, vin_int c, vin_int count) {
+  double l[VINI_LDLT_MAX_WIDTH * WIDE_STEP];
+  double *row = u + c - 1; /* the diagonal of the first column is not stored */
+  take_rows(ldlt->pivot, unknown + c, row, ld, inverse, c, count, l);
+  ldlt->wide(&(vini_wide_update){.u = row,
+                                 .l = l,
+                                 .ld = ld,
+                                 .rows = ld - c + 1,
+                                 .width = c,
+                                 .length = count,
+                                 .y = row + (ptrdiff_t)c * ld,
+                                 .ld_y = ld});
+  store_rows(row, ld, c, count, l);
+}
+
 /* A panel with grouped targets. */
 static bool eliminate_large(vini_ldlt *ldlt, const vini_ldlt_panel *panel) {
   const vin_int width = panel->width, below = panel->below, ld = panel->inside + below;
@@ -212,10 +279,15 @@ static bool eliminate_large(vini_ldlt *ldlt, const vini_ldlt_panel *panel) {
   const vin_int *group = ldlt->plan.target + panel->target;
   double *u = ldlt->value + panel->value;
   double inverse[VINI_LDLT_MAX_WIDTH], l[VINI_LDLT_MAX_WIDTH];
-  for (vin_int c = 0; c < width; c++) {
-    if (panel->inside && c > 0) {
-      take_row(&ldlt->pivot[index[c]], u + c - 1, ld, inverse, c, l);
-      column_update(u + c * ld + c, u + c, ld, ld - c, l, c);
+  for (vin_int c = 0, first = 0; c < width; c++) {
+    if (panel->inside && c > 0 && c % WIDE_STEP == 0) {
+      take_columns(ldlt, u, ld, index, inverse, c, vini_min_int(WIDE_STEP, width - c));
+      first = c;
+    }
+    if (panel->inside && c > first) {
+      double *own = u + (ptrdiff_t)first * ld;
+      take_row(&ldlt->pivot[index[c]], own + c - 1, ld, inverse + first, c - first, l);
+      column_update(u + (ptrdiff_t)c * ld + c, own + c, ld, ld - c, l, c - first);
     }
     inverse[c] = take_pivot(ldlt, index[c]);
   }
@@ -223,7 +295,11 @@ static bool eliminate_large(vini_ldlt *ldlt, const vini_ldlt_panel *panel) {
   u += panel->inside;
   index += width;
   for (vin_int j = 0; j < below;) {
-    eliminate_run(ldlt, u + j, ld, below - j, index + j, inverse, width, group);
+    if (width >= WIDE_WIDTH && group[0] >= WIDE_LENGTH) {
+      eliminate_wide_run(ldlt, u + j, ld, below - j, index + j, inverse, width, group);
+    } else {
+      eliminate_run(ldlt, u + j, ld, below - j, index + j, inverse, width, group);
+    }
     j += group[0];
     group += 3 + below - (j - group[0]);
   }

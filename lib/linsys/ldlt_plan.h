@@ -23,6 +23,7 @@
 #define VINI_LDLT_PLAN_H
 
 #include "linsys/ldlt_tree.h"
+#include "linsys/ldlt_wide.h"
 
 /* Widest panel: bounds the coefficient arrays on the stack and keeps a panel in the caches. */
 #define VINI_LDLT_MAX_WIDTH 48
@@ -85,6 +86,7 @@ typedef struct vini_ldlt {
   bool factored;
   vin_int negative, dropped_count, failed; /* failed: unknown whose pivot broke down, -1 */
   double min_ratio, min_pivot, max_pivot;
+  vini_wide_kernel *wide;
 } vini_ldlt;
 
 /* L, D of the values set by the caller in value, pivot; false: ldlt->failed has no usable pivot. */
