@@ -1,7 +1,8 @@
-# FindSuiteSparse: components SuiteSparse_config, AMD, CHOLMOD, UMFPACK, SPQR.
+# FindSuiteSparse: components SuiteSparse_config, AMD, CHOLMOD, UMFPACK, KLU, SPQR.
 #
 # Defines SuiteSparse_FOUND, SuiteSparse_<component>_FOUND and, for each component found, the target
-# that SuiteSparse 7 defines itself: SuiteSparse::SuiteSparseConfig, ::AMD, ::CHOLMOD, ::UMFPACK, ::SPQR.
+# that SuiteSparse 7 defines itself: SuiteSparse::SuiteSparseConfig, ::AMD, ::CHOLMOD, ::UMFPACK, ::KLU,
+# ::SPQR.
 # SuiteSparse 7 installs a CMake package per component, which is preferred. Older ones (5.x) have none:
 # there the shared libraries are looked up by name. Static libraries of 5.x are not covered, because
 # they do not tell what they were built with (BLAS, METIS, OpenMP).
@@ -37,7 +38,7 @@ endmacro()
 
 set(SuiteSparse_TARGETS "")
 if(NOT SuiteSparse_FIND_COMPONENTS)
-  set(SuiteSparse_FIND_COMPONENTS SuiteSparse_config AMD CHOLMOD UMFPACK SPQR)
+  set(SuiteSparse_FIND_COMPONENTS SuiteSparse_config AMD CHOLMOD UMFPACK KLU SPQR)
 endif()
 foreach(component IN LISTS SuiteSparse_FIND_COMPONENTS)
   if(component STREQUAL "SuiteSparse_config")
@@ -49,6 +50,8 @@ foreach(component IN LISTS SuiteSparse_FIND_COMPONENTS)
     suitesparse_component(CHOLMOD SuiteSparse::CHOLMOD cholmod cholmod.h)
   elseif(component STREQUAL "UMFPACK")
     suitesparse_component(UMFPACK SuiteSparse::UMFPACK umfpack umfpack.h)
+  elseif(component STREQUAL "KLU")
+    suitesparse_component(KLU SuiteSparse::KLU klu klu.h)
   elseif(component STREQUAL "SPQR")
     suitesparse_component(SPQR SuiteSparse::SPQR spqr SuiteSparseQR_C.h)
     set(suitesparse_links "")

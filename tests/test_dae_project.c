@@ -466,6 +466,44 @@ Test(dae_project, failed_projection_fails_the_step) {
   }
 }
 
+/* The start l = 0 of a pendulum that pulls with l = v v - g y: a form of index 1 names the multiplier and how
+ * much it is off before the first step, the projection finds it, and then the run starts; in the form
+ * of index 3 no step needs it, and the first one gives it. (A code without these stops at the first step with
+ * errors that no step length reduces.) */
+Test(dae_project, wrong_multiplier_is_named_before_the_first_step) {
+  NEEDS_UMFPACK;
+  const double a = 0.7, force = 1.3 * 1.3 + 9.81 * cos(a);
+  double y[N5] = {sin(a), -cos(a), 1.3 * cos(a), 1.3 * sin(a), 0};
+  small one = pendulum_small(), two = pendulum_small();
+  one.index = 1, one.f = pendulum1, one.jacobian = pendulum1_jacobian;
+  vin_dae *dae = small_dae(&one);
+  vin_dae_integrator *integrator = NULL;
+  cr_assert_eq(vin_dae_integrator_create(&integrator, NULL, dae, NULL), VIN_OK);
+  vin_dae_destroy(dae);
+  cr_expect_eq(vin_dae_integrator_start(integrator, 0, y), VIN_ERR_BAD_INPUT);
+  char amount[32];
+  snprintf(amount, sizeof amount, "change by %.2e", force);
+  const char *text = vin_dae_integrator_error(integrator);
+  cr_expect(strstr(text, "unknown 4 is 0") && strstr(text, amount), "%s, not %s", text, amount);
+  vin_dae_projector *p = projector_of(&two, NULL);
+  cr_assert_eq(vin_dae_project(p, 0, y, NULL), VIN_OK, "%s", vin_dae_projector_error(p));
+  cr_expect_float_eq(y[4], force, 1e-11);
+  cr_expect_eq(vin_dae_integrator_start(integrator, 0, y), VIN_OK);
+  cr_expect_eq(vin_dae_integrator_run(integrator, 0.1), VIN_OK);
+  vin_dae_integrator_destroy(integrator);
+  vin_dae_projector_destroy(p);
+  test_pendulum data = {0};
+  vin_dae_integrator_options options = test_dae_options(VIN_DAE_RADAU, 1e-8);
+  integrator = test_pendulum_begin(&data, &options, 0); /* index 3, l(0) = 0 */
+  y[4] = 0;
+  cr_assert_eq(vin_dae_integrator_start(integrator, 0, y), VIN_OK);
+  cr_assert_eq(vin_dae_integrator_step(integrator, 1), VIN_OK);
+  vin_dae_integrator_view at = vin_dae_integrator_state(integrator);
+  double now = at.y[2] * at.y[2] + at.y[3] * at.y[3] - 9.81 * at.y[1];
+  cr_expect_float_eq(at.y[4], now, 1e-2); /* two orders below the positions */
+  vin_dae_integrator_destroy(integrator);
+}
+
 /* ---- size ---------------------------------------------------------------------------------------- */
 
 /* A string of n cells, x_i' = z_i - z_{i-1}, 0 = z_i + z_i^3 / 10 - x_i: one analysis, and a work in

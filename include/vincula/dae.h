@@ -266,7 +266,7 @@ typedef struct vin_residual_estimate {
   int iterations;  /* of the inverse iteration */
 } vin_residual_estimate;
 
-/** Linearises at (t, y) and fills *estimate. The first call analyses and allocates for g_z'. */
+/** Linearises at (t, y) and fills *estimate: one factorisation, and two solves for each iteration. */
 VIN_API vin_status vin_branch_residual_estimate(vin_branch *branch, double t, const double *y,
                                                 vin_residual_estimate *estimate);
 

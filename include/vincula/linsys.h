@@ -11,10 +11,13 @@ extern "C" {
 
 /** Which factorisation. vin_solver_name() and vin_solver_from_name() use the words in brackets. */
 typedef enum vin_solver {
-  VIN_SOLVER_AUTO, /* [auto] ldlt for symmetric systems, umfpack for general ones and as fallback */
-  VIN_SOLVER_LDLT, /* [ldlt] the library's own static-order LDL' without pivoting */
+  VIN_SOLVER_AUTO, /* [auto] ldlt for symmetric systems, umfpack for general ones and as fallback; klu
+                      in a build without it */
+  VIN_SOLVER_LDLT,    /* [ldlt] the library's own static-order LDL' without pivoting */
   VIN_SOLVER_CHOLMOD, /* [cholmod-ldlt] CHOLMOD's simplicial LDL' in the same order (LGPL) */
-  VIN_SOLVER_UMFPACK  /* [umfpack] unsymmetric multifrontal LU with pivoting (GPL); the reference */
+  VIN_SOLVER_UMFPACK, /* [umfpack] unsymmetric multifrontal LU with pivoting (GPL); the reference */
+  VIN_SOLVER_KLU /* [klu] left-looking LU of block triangular form with pivoting (LGPL): general ones
+                    where UMFPACK is not in the build */
 } vin_solver;
 
 VIN_API const char *vin_solver_name(vin_solver solver);
@@ -44,9 +47,9 @@ typedef struct vin_linsys_info {
   double flops;   /* of one factorisation, predicted by the analysis (0: unknown) */
   int64_t bytes;  /* held by the factorisation */
   vin_int negative, zero; /* pivots of the LDL' (inertia); -1: unknown (UMFPACK) */
-  double rcond;           /* UMFPACK's estimate min|U_ii|/max|U_ii|; LDL': min|d_i|/max|d_i| */
-  double residual;        /* of the last solve, scaled as residual_tolerance */
-  int refinements;        /* in the last solve */
+  double rcond;    /* UMFPACK's and KLU's estimate min|U_ii|/max|U_ii|; LDL': min|d_i|/max|d_i| */
+  double residual; /* of the last solve, scaled as residual_tolerance */
+  int refinements; /* in the last solve */
   int64_t symbolic_count, numeric_count, solve_count, refinement_count; /* since creation */
 } vin_linsys_info;
 
@@ -70,6 +73,11 @@ VIN_API vin_status vin_linsys_factor(vin_linsys *linsys, const double *values);
  *  UMFPACK when the solver is AUTO. VIN_ERR_BAD_INPUT: b is NaN or infinite. Allocates only when
  * count is larger than ever before (1 is provided for). */
 VIN_API vin_status vin_linsys_solve(vin_linsys *linsys, vin_int count, const double *b, double *x);
+
+/** Solves A' x = b with the same factorisation; as vin_linsys_solve() in all else. Symmetric storage: the
+ *  same. Example, the 1-norm of A^-1 from below: solve A x = b, xi = sign(x), solve A' z = xi. */
+VIN_API vin_status vin_linsys_solve_transposed(vin_linsys *linsys, vin_int count, const double *b,
+                                               double *x);
 
 /** Before factor(): what the analysis predicts. Of NULL or a failed handle: zeros, and -1 where
  *  unknown. */

@@ -47,6 +47,11 @@ const char *vin_version(void) {
 #define WITH_CHOLMOD ""
 #endif
 
+#if defined(VINI_HAVE_KLU) && VINI_HAVE_KLU
+#define WITH_KLU "; with KLU (LGPL-2.1-or-later)"
+#else
+#define WITH_KLU ""
+#endif
 #if defined(VINI_HAVE_SPQR) && VINI_HAVE_SPQR
 #define WITH_SPQR "; with SuiteSparseQR (GPL-2.0-or-later)"
 #define BOUND_BY_GPL 1
@@ -71,5 +76,5 @@ const char *vin_version(void) {
 #endif
 
 const char *vin_build_licence(void) {
-  return "BSD-3-Clause" WITH_UMFPACK WITH_CHOLMOD WITH_SPQR WITH_METIS AS_A_WHOLE;
+  return "BSD-3-Clause" WITH_UMFPACK WITH_KLU WITH_CHOLMOD WITH_SPQR WITH_METIS AS_A_WHOLE;
 }

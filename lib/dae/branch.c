@@ -102,7 +102,6 @@ void vin_branch_destroy(vin_branch *branch) {
   const vin_context *context = &branch->object.context;
   vini_dae_work_destroy(&branch->work);
   vin_linsys_destroy(branch->linsys);
-  vin_linsys_destroy(branch->transpose);
   vini_free(context, branch->row);
   vini_free(context, branch->col);
   vini_free(context, branch->place);

@@ -12,14 +12,13 @@ struct vin_branch {
   vin_int n, d, m;
   vini_dae_work work;
   vin_linsys_options linsys_options;
-  vin_linsys *linsys;    /* g_z */
-  vin_linsys *transpose; /* g_z', from the first estimate on */
-  vin_int count;         /* entries of g_z */
-  vin_int *row, *col;    /* count: in g_z */
-  vin_int *place;        /* count: in the Jacobian's triplets */
-  double *values;        /* the Jacobian in declared order */
-  double *block;         /* count: values of g_z */
-  bool linearised;       /* values, block and the factorisation belong to (t, y) */
+  vin_linsys *linsys; /* g_z */
+  vin_int count;      /* entries of g_z */
+  vin_int *row, *col; /* count: in g_z */
+  vin_int *place;     /* count: in the Jacobian's triplets */
+  double *values;     /* the Jacobian in declared order */
+  double *block;      /* count: values of g_z */
+  bool linearised;    /* values, block and the factorisation belong to (t, y) */
   double t;
   double *y;              /* n: x and the iterate, or the point of linearisation */
   double *f;              /* n: f at the point evaluated last */

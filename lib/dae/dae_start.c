@@ -131,6 +131,7 @@ double vini_dae_integrator_land(vin_dae_integrator *self) {
   double largest = 0;
   for (vin_int i = 0; self->tried && i < self->n; i++) {
     if (self->index[i] > 1 || !stays(before[i], after[i])) continue;
+    if (!(fabs(after[i]) * self->weight[i] > allowed)) continue; /* left to the first step */
     self->y[i] += after[i];
     largest = vini_max(largest, fabs(after[i]) * self->weight[i]);
   }

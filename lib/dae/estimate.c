@@ -12,27 +12,9 @@ static const double value_tolerance =
     1e-8; /* relative change of sigma^2: about 1e-4 to 1e-8 left */
 static const int most_iterations = 200;
 
-static vin_status fail_linsys(vin_branch *b, vin_status status, const vin_linsys *linsys,
-                              const char *what) {
+static vin_status fail_linsys(vin_branch *b, vin_status status, const char *what) {
   return vini_fail(&b->object, status, "%s at t = %.17g: %s", what, b->t,
-                   linsys == NULL ? "no memory" : vin_linsys_error(linsys));
-}
-
-static vin_status factor_transpose(vin_branch *b) {
-  if (b->transpose == NULL) {
-    vin_triplets pattern = {.count = b->count, .row = b->col, .col = b->row};
-    vin_linsys *linsys = NULL;
-    vin_status status =
-        vin_linsys_create(&linsys, &b->object.context, b->m, pattern, &b->linsys_options);
-    if (status != VIN_OK) {
-      fail_linsys(b, status, linsys, "g_z'");
-      vin_linsys_destroy(linsys);
-      return status;
-    }
-    b->transpose = linsys;
-  }
-  vin_status status = vin_linsys_factor(b->transpose, b->block);
-  return status == VIN_OK ? VIN_OK : fail_linsys(b, status, b->transpose, "g_z'");
+                   vin_linsys_error(b->linsys));
 }
 
 /* A start without a pattern that a singular vector could be orthogonal to. */
@@ -50,15 +32,15 @@ static vin_status smallest_singular_value(vin_branch *b, double *sigma, int *ite
   start_vector(v, b->m);
   normalise(v, b->m, vini_norm2(v, b->m));
   for (*iterations = 1;; ++*iterations) {
-    vin_status status = vin_linsys_solve(b->transpose, 1, v, b->trial);
-    if (status != VIN_OK) return fail_linsys(b, status, b->transpose, "g_z'");
+    vin_status status = vin_linsys_solve_transposed(b->linsys, 1, v, b->trial);
+    if (status != VIN_OK) return fail_linsys(b, status, "g_z'");
     double inverse = vini_norm2(b->trial, b->m);
     *sigma = 1 / inverse;
     if (fabs(inverse - last) <= value_tolerance * inverse || *iterations == most_iterations) break;
     last = inverse;
     normalise(b->trial, b->m, inverse);
     status = vin_linsys_solve(b->linsys, 1, b->trial, v);
-    if (status != VIN_OK) return fail_linsys(b, status, b->linsys, "g_z");
+    if (status != VIN_OK) return fail_linsys(b, status, "g_z");
     normalise(v, b->m, vini_norm2(v, b->m));
   }
   return VIN_OK;
@@ -70,7 +52,7 @@ static vin_status contraction(vin_branch *b, vin_residual_estimate *e) {
   e->residual = vini_norm2(b->r, b->m);
   if (e->residual == 0) return VIN_OK; /* nothing to correct */
   vin_status status = vin_linsys_solve(b->linsys, 1, b->r, b->dx);
-  if (status != VIN_OK) return fail_linsys(b, status, b->linsys, "g_z");
+  if (status != VIN_OK) return fail_linsys(b, status, "g_z");
   e->error = vini_norm2(b->dx, b->m);
   memcpy(b->scratch, b->y, (size_t)b->n * sizeof *b->y);
   for (vin_int i = 0; i < b->m; i++) b->scratch[b->d + i] -= b->dx[i];
@@ -80,7 +62,7 @@ static vin_status contraction(vin_branch *b, vin_residual_estimate *e) {
   if (status > 0) return VIN_OK;
   VINI_TRY(status);
   status = vin_linsys_solve(b->linsys, 1, b->f + b->d, b->trial);
-  if (status != VIN_OK) return fail_linsys(b, status, b->linsys, "g_z");
+  if (status != VIN_OK) return fail_linsys(b, status, "g_z");
   e->contraction = vini_norm2(b->trial, b->m) / e->error;
   return VIN_OK;
 }
@@ -93,7 +75,6 @@ vin_status vin_branch_residual_estimate(vin_branch *branch, double t, const doub
   *estimate = (vin_residual_estimate){0};
   VINI_TRY(vin_branch_linearise(b, t, y));
   VINI_TRY(contraction(b, estimate));
-  VINI_TRY(factor_transpose(b));
   VINI_TRY(smallest_singular_value(b, &estimate->sigma_min, &estimate->iterations));
   estimate->estimate = estimate->residual / estimate->sigma_min;
   estimate->bound = 2 * estimate->estimate;

@@ -21,6 +21,8 @@ struct vin_linsys {
   vini_backend *fallback; /* UMFPACK after an LDL' that failed, created when first needed */
   vini_backend *active;   /* the one with a valid factorisation; NULL: none */
   double matrix_norm;     /* |A|_inf of the present values */
+  double transposed_norm; /* |A'|_inf, -1: not known */
+  bool transposed;        /* the system of the present solve is A' x = b */
   vin_int columns;        /* right-hand sides that `solution` holds */
   double *solution;       /* n x columns */
   double *residual;       /* n */
@@ -38,6 +40,7 @@ static const struct {
     {VIN_SOLVER_LDLT, "ldlt"},
     {VIN_SOLVER_CHOLMOD, "cholmod-ldlt"},
     {VIN_SOLVER_UMFPACK, "umfpack"},
+    {VIN_SOLVER_KLU, "klu"},
 };
 enum { SOLVER_COUNT = sizeof solver_names / sizeof *solver_names };
 
@@ -76,8 +79,19 @@ int vin_solver_available(vin_solver solver) {
 #else
     return 0;
 #endif
+  case VIN_SOLVER_KLU:
+#if defined(VINI_HAVE_KLU) && VINI_HAVE_KLU
+    return 1;
+#else
+    return 0;
+#endif
   }
   return 0;
+}
+
+vin_solver vini_general_solver(void) {
+  if (vin_solver_available(VIN_SOLVER_UMFPACK)) return VIN_SOLVER_UMFPACK;
+  return vin_solver_available(VIN_SOLVER_KLU) ? VIN_SOLVER_KLU : VIN_SOLVER_AUTO;
 }
 
 vin_status vini_backend_create(vini_backend **backend, vini_object *object, vin_solver solver,
@@ -90,6 +104,8 @@ vin_status vini_backend_create(vini_backend **backend, vini_object *object, vin_
     return vini_cholmod_create(backend, object, matrix, order);
   case VIN_SOLVER_UMFPACK:
     return vini_umfpack_create(backend, object, matrix, order);
+  case VIN_SOLVER_KLU:
+    return vini_klu_create(backend, object, matrix, order);
   case VIN_SOLVER_AUTO:
     break;
   }
@@ -150,6 +166,8 @@ static vin_status linsys_check_options(vin_linsys *s, vin_linsys_options *option
     return vini_fail(object, VIN_ERR_BAD_INPUT,
                      "solver %s needs a symmetric matrix: storage is general",
                      vin_solver_name(options->solver));
+  if (symmetric && options->solver == VIN_SOLVER_KLU)
+    return vini_fail(object, VIN_ERR_BAD_INPUT, "solver klu is for general storage");
   return linsys_check_order(s, options->order);
 }
 
@@ -187,7 +205,11 @@ static vin_status linsys_build(vin_linsys *s, vin_triplets pattern,
   VINI_TRY(linsys_grow(s, 1));
   vin_solver solver = s->wanted;
   if (solver == VIN_SOLVER_AUTO)
-    solver = options.storage == VIN_STORAGE_GENERAL ? VIN_SOLVER_UMFPACK : VIN_SOLVER_LDLT;
+    solver = options.storage == VIN_STORAGE_GENERAL ? vini_general_solver() : VIN_SOLVER_LDLT;
+  if (solver == VIN_SOLVER_AUTO)
+    return vini_fail(object, VIN_ERR_UNSUPPORTED,
+                     "this build has no solver for general matrices: configure it with "
+                     "VINCULA_UMFPACK=ON or VINCULA_KLU=ON");
   VINI_TRY(vini_backend_create(&s->first, object, solver, s->matrix, options.order));
   s->symbolic_count++;
   return VIN_OK;
@@ -230,8 +252,8 @@ static vin_status linsys_factor_with(vin_linsys *s, vini_backend *backend) {
 /* AUTO on a symmetric matrix has a second solver, when UMFPACK is in the build. */
 static bool linsys_may_fall_back(const vin_linsys *s) {
   bool already = s->active && s->active == s->fallback;
-  return s->wanted == VIN_SOLVER_AUTO && s->first->table->solver != VIN_SOLVER_UMFPACK &&
-         !already && vin_solver_available(VIN_SOLVER_UMFPACK);
+  return s->wanted == VIN_SOLVER_AUTO && s->matrix->storage != VIN_STORAGE_GENERAL && !already &&
+         vin_solver_available(VIN_SOLVER_UMFPACK);
 }
 
 /* Hands the present values to UMFPACK. The text in the object says what went wrong before. */
@@ -245,9 +267,12 @@ static vin_status linsys_fall_back(vin_linsys *s) {
   return linsys_factor_with(s, s->fallback);
 }
 
-static double linsys_norm(vin_linsys *s) {
+static double linsys_norm(vin_linsys *s, bool transposed) {
   for (vin_int i = 0; i < s->n; i++) s->trial[i] = 1, s->residual[i] = 0;
-  vini_sparse_abs_multiply(s->matrix, s->trial, s->residual);
+  if (transposed)
+    vini_sparse_abs_multiply_transposed(s->matrix, s->trial, s->residual);
+  else
+    vini_sparse_abs_multiply(s->matrix, s->trial, s->residual);
   return vini_max_abs(s->residual, s->n);
 }
 
@@ -259,7 +284,8 @@ vin_status vin_linsys_factor(vin_linsys *linsys, const double *values) {
   vin_status status = vin_sparse_set_values(s->matrix, values);
   if (status != VIN_OK) return vini_fail(&s->object, status, "%s", vin_sparse_error(s->matrix));
   s->active = NULL;
-  s->matrix_norm = linsys_norm(s);
+  s->matrix_norm = linsys_norm(s, false);
+  s->transposed_norm = -1;
   if (!isfinite(s->matrix_norm))
     return vini_fail(&s->object, VIN_ERR_BAD_INPUT, "factor: a row of the matrix overflows");
   status = linsys_factor_with(s, s->first);
@@ -270,10 +296,20 @@ vin_status vin_linsys_factor(vin_linsys *linsys, const double *values) {
 /* |b - A x| / (|A| |x| + |b|) in the maximum norm; leaves b - A x in s->residual. */
 static double linsys_residual(vin_linsys *s, const double *b, const double *x) {
   memcpy(s->residual, b, (size_t)s->n * sizeof *b);
-  vin_sparse_multiply(s->matrix, -1, x, 1, s->residual);
-  double scale = s->matrix_norm * vini_max_abs(x, s->n) + vini_max_abs(b, s->n);
+  if (s->transposed)
+    vin_sparse_multiply_transposed(s->matrix, -1, x, 1, s->residual);
+  else
+    vin_sparse_multiply(s->matrix, -1, x, 1, s->residual);
+  double norm = s->transposed ? s->transposed_norm : s->matrix_norm;
+  double scale = norm * vini_max_abs(x, s->n) + vini_max_abs(b, s->n);
   double size = vini_max_abs(s->residual, s->n);
   return size == 0 ? 0 : size / scale; /* NaN when x is not finite: no comparison accepts it */
+}
+
+static vin_status linsys_plain_solve(vin_linsys *s, vin_int count, double *x) {
+  const vini_backend_vtable *table = s->active->table;
+  if (s->transposed && table->solve_transposed) return table->solve_transposed(s->active, count, x);
+  return table->solve(s->active, count, x);
 }
 
 /* Refines one column against the true matrix as long as that helps. */
@@ -283,7 +319,7 @@ static vin_status linsys_refine(vin_linsys *s, const double *b, double *x) {
   while (!(residual <= refine_target) && s->last_refinements < s->max_refinements) {
     size_t bytes = (size_t)s->n * sizeof *x;
     memcpy(s->trial, x, bytes);
-    VINI_TRY(s->active->table->solve(s->active, 1, s->residual));
+    VINI_TRY(linsys_plain_solve(s, 1, s->residual));
     for (vin_int i = 0; i < s->n; i++) x[i] += s->residual[i];
     s->last_refinements++;
     s->refinement_count++;
@@ -305,15 +341,13 @@ static vin_status linsys_refine(vin_linsys *s, const double *b, double *x) {
 static vin_status linsys_solve_all(vin_linsys *s, vin_int count, const double *b) {
   size_t n = (size_t)s->n;
   memcpy(s->solution, b, n * (size_t)count * sizeof *b);
-  VINI_TRY(s->active->table->solve(s->active, count, s->solution));
+  VINI_TRY(linsys_plain_solve(s, count, s->solution));
   for (size_t c = 0; c < (size_t)count; c++)
     VINI_TRY(linsys_refine(s, b + c * n, s->solution + c * n));
   return VIN_OK;
 }
 
-vin_status vin_linsys_solve(vin_linsys *linsys, vin_int count, const double *b, double *x) {
-  VINI_TRY(vini_ready(linsys ? &linsys->object : NULL));
-  vin_linsys *s = linsys;
+static vin_status linsys_solve(vin_linsys *s, vin_int count, const double *b, double *x) {
   if (count < 0) return vini_fail(&s->object, VIN_ERR_BAD_INPUT, "solve: count = %d", (int)count);
   if (!s->active)
     return vini_fail(&s->object, VIN_ERR_BAD_STATE,
@@ -334,6 +368,24 @@ vin_status vin_linsys_solve(vin_linsys *linsys, vin_int count, const double *b, 
   s->solve_count += count;
   memcpy(x, s->solution, (size_t)s->n * (size_t)count * sizeof *x);
   return VIN_OK;
+}
+
+vin_status vin_linsys_solve(vin_linsys *linsys, vin_int count, const double *b, double *x) {
+  VINI_TRY(vini_ready(linsys ? &linsys->object : NULL));
+  linsys->transposed = false;
+  return linsys_solve(linsys, count, b, x);
+}
+
+vin_status vin_linsys_solve_transposed(vin_linsys *linsys, vin_int count, const double *b,
+                                       double *x) {
+  VINI_TRY(vini_ready(linsys ? &linsys->object : NULL));
+  vin_linsys *s = linsys;
+  s->transposed = s->matrix->storage == VIN_STORAGE_GENERAL;
+  if (s->transposed && s->active && s->transposed_norm < 0)
+    s->transposed_norm = linsys_norm(s, true);
+  if (s->transposed && s->active && !isfinite(s->transposed_norm))
+    return vini_fail(&s->object, VIN_ERR_BAD_INPUT, "solve: a column of the matrix overflows");
+  return linsys_solve(s, count, b, x);
 }
 
 vin_linsys_info vin_linsys_get_info(const vin_linsys *linsys) {

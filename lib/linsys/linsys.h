@@ -31,6 +31,8 @@ typedef struct vini_backend_vtable {
   vin_solver solver;
   vin_status (*factor)(vini_backend *backend, const vin_sparse *matrix);
   vin_status (*solve)(vini_backend *backend, vin_int count, double *x);
+  /* with A'; NULL: A is symmetric, always */
+  vin_status (*solve_transposed)(vini_backend *backend, vin_int count, double *x);
   /* factor(), then solve() for b and, where it is not NULL, b2, in one pass over the factor; NULL:
    * there is nothing to gain. After a failure b and b2 are spoiled. load (or NULL) is called before each
    * block of the elimination and may bring what that needs; its failure is returned as it is. */
@@ -52,10 +54,14 @@ struct vini_backend {
 /* Each sets *backend (NULL on failure) and the text in `object` (whose context allocates). */
 vin_status vini_umfpack_create(vini_backend **backend, vini_object *object,
                                const vin_sparse *matrix, const vin_int *order);
+vin_status vini_klu_create(vini_backend **backend, vini_object *object, const vin_sparse *matrix,
+                           const vin_int *order);
 vin_status vini_cholmod_create(vini_backend **backend, vini_object *object,
                                const vin_sparse *matrix, const vin_int *order);
 vin_status vini_ldlt_create(vini_backend **backend, vini_object *object, const vin_sparse *matrix,
                             const vin_int *order);
+/* UMFPACK, or where it is not in the build KLU, or VIN_SOLVER_AUTO: no solver for general matrices */
+vin_solver vini_general_solver(void);
 /* by solver; VIN_ERR_UNSUPPORTED when not in this build. solver must not be VIN_SOLVER_AUTO */
 vin_status vini_backend_create(vini_backend **backend, vini_object *object, vin_solver solver,
                                const vin_sparse *matrix, const vin_int *order);

@@ -261,18 +261,26 @@ static vin_status umf_factor(vini_backend *backend, const vin_sparse *matrix) {
                    u->info[UMFPACK_RCOND], singular_rcond);
 }
 
-static vin_status umf_solve(vini_backend *backend, vin_int count, double *x) {
+static vin_status umf_solve_with(vini_backend *backend, int system, vin_int count, double *x) {
   umf *u = (umf *)backend;
   if (!u->numeric) return vini_fail(u->object, VIN_ERR_BAD_STATE, "umfpack: no factorisation");
   double info[UMFPACK_INFO];
   for (vin_int c = 0; c < count; c++, x += u->n) {
     memcpy(u->rhs, x, (size_t)u->n * sizeof *x);
     /* without refinement the matrix itself is not looked at */
-    int code = umfpack_di_wsolve(UMFPACK_A, NULL, NULL, NULL, x, u->rhs, u->numeric, u->control,
-                                 info, u->iwork, u->work);
+    int code = umfpack_di_wsolve(system, NULL, NULL, NULL, x, u->rhs, u->numeric, u->control, info,
+                                 u->iwork, u->work);
     if (code != UMFPACK_OK) return umf_fail(u, "solve", code);
   }
   return VIN_OK;
+}
+
+static vin_status umf_solve(vini_backend *backend, vin_int count, double *x) {
+  return umf_solve_with(backend, UMFPACK_A, count, x);
+}
+
+static vin_status umf_solve_transposed(vini_backend *backend, vin_int count, double *x) {
+  return umf_solve_with(backend, UMFPACK_At, count, x);
 }
 
 static bool umf_pivots(const vini_backend *backend, double *d, double *scale) {
@@ -310,6 +318,7 @@ static const vini_backend_vtable umf_table = {
     .solver = VIN_SOLVER_UMFPACK,
     .factor = umf_factor,
     .solve = umf_solve,
+    .solve_transposed = umf_solve_transposed,
     .pivots = umf_pivots,
     .info = umf_info,
     .describe = umf_describe,
