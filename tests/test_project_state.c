@@ -384,15 +384,17 @@ Test(project_state, bad_input) {
   test_mechanism_free(x);
 }
 
-static int failing_constraint(void *user, double t, const double *p, double *phi) {
-  (void)user, (void)t, (void)p, (void)phi;
-  return -3;
+static int (*rods)(void *, double, const double *, double *);
+static int calls_left;
+
+static int constraint_until(void *user, double t, const double *p, double *phi) {
+  return calls_left-- > 0 ? rods(user, t, p, phi) : -3;
 }
 
 /* The text of a failing callback survives; nothing changes. */
 Test(project_state, failing_callback) {
   test_mechanism *x = test_four_bar(1, 3, 2.5, 3, 1);
-  x->constraint = failing_constraint;
+  x->constraint = constraint_until, calls_left = 0;
   test_mechanism_build(x, NULL);
   vin_projection_options options = coupled(VIN_METRIC_MASS, VIN_METRIC_SAME);
   vin_projector *projector = projector_of(x, &options);
@@ -400,6 +402,25 @@ Test(project_state, failing_callback) {
   cr_expect_eq(vin_project_state(projector, 0, p, v, NULL), VIN_ERR_CALLBACK);
   cr_expect_not_null(strstr(vin_projector_error(projector), "constraint callback failed (-3)"));
   cr_expect(p[0] == 1 && v[3] == 1);
+  vin_projector_destroy(projector);
+  test_mechanism_free(x);
+}
+
+/* Also in the last call, which only fills the report. */
+Test(project_state, failing_at_each_call) {
+  test_mechanism *x = test_four_bar(1, 3, 2.5, 3, 1);
+  rods = x->constraint, x->constraint = constraint_until, calls_left = 1000;
+  test_mechanism_build(x, NULL);
+  vin_projection_options options = coupled(VIN_METRIC_MASS, VIN_METRIC_SAME);
+  vin_projector *projector = projector_of(x, &options);
+  for (int k = 0;; k++) {
+    double p[4] = {0.4, 0.8, 3.2, 2.4}, v[4] = {1, 0, 0, 1};
+    calls_left = k;
+    vin_status status = vin_project_state(projector, 0, p, v, NULL);
+    if (calls_left >= 0) break;
+    cr_assert_eq(status, VIN_ERR_CALLBACK, "call %d: %s", k, vin_status_name(status));
+    cr_expect(p[0] == 0.4 && v[3] == 1);
+  }
   vin_projector_destroy(projector);
   test_mechanism_free(x);
 }

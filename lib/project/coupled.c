@@ -296,13 +296,14 @@ vin_status vini_projector_coupled(vin_projector *self, double t, double *p, doub
   self->newton_steps += own.iterations;
   bool callback = status == VIN_RETRY || status == VIN_ERR_CALLBACK;
   if (callback && c->failed != VIN_OK) return c->failed; /* its text is here */
-  if (status != VIN_OK) {
-    vini_fail(&self->object, status, "coupled projection: %s (t = %g)",
-              vin_minimiser_error(c->minimiser), t);
-  }
   vin_projection_report end = *report;
-  if (finish(c, &own, &end) == VIN_OK) *report = end;
-  if (status != VIN_OK) return status;
+  vin_status finished = finish(c, &own, &end);
+  if (finished == VIN_OK) *report = end;
+  if (status != VIN_OK) {
+    return vini_fail(&self->object, status, "coupled projection: %s (t = %g)",
+                     vin_minimiser_error(c->minimiser), t);
+  }
+  VINI_TRY(finished);
   memcpy(p, c->y, n * sizeof *p);
   memcpy(v, c->y + n, n * sizeof *v);
   return VIN_OK;
