@@ -165,8 +165,7 @@ bool vini_control_allocate(vin_integrator *self) {
     if (*wanted[k] == NULL) return false;
   }
   bool returns = controlled || self->options.max_halvings > 0;
-  bool keeps = self->method->flags & VINI_METHOD_ACCELERATION || self->w != NULL;
-  if (!returns || !keeps) return true;
+  if (!returns || !(third || (self->method->flags & VINI_METHOD_ACCELERATION))) return true;
   return vini_mark_allocate(self);
 }
 

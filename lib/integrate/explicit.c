@@ -179,7 +179,7 @@ vin_status vini_explicit_step(vin_integrator *self, const vin_state *from, doubl
                               bool continues) {
   vin_status status = VIN_OK;
   if (!continues) {
-    vini_begin_w(self);
+    if (self->w != NULL) memset(self->w, 0, (size_t)self->m * sizeof(double));
     status = vini_accelerate(self, from->t, from->p, from->v, self->w, false, self->vdot,
                              self->wm[0], self->wdot);
   }

@@ -26,10 +26,10 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
   const vin_context *context = &self->object.context;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   vin_method method = self->options.method;
-  size_t past = method == VIN_METHOD_BDF2 ? n : 0,
+  size_t third = self->options.baumgarte.order == 3 ? m : 0;
+  size_t past = method == VIN_METHOD_BDF2 ? n : 0, past_w = past > 0 ? third : 0,
          algorithmic = method == VIN_METHOD_GENERALIZED_ALPHA ? n : 0,
-         combined = stages > 1 ? stages * (n + m) : 0,
-         third = self->options.baumgarte.order == 3 ? m : 0;
+         combined = stages > 1 ? stages * (n + m) : 0;
   struct {
     double **vector;
     size_t size;
@@ -46,10 +46,10 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
                 {&data->guess_l, stages * m},
                 {&data->past_p, past},
                 {&data->past_v, past},
-                {&data->algorithmic, algorithmic},
                 {&data->w_base, third},
                 {&data->wdot, stages * third},
-                {&data->past_w, past > 0 ? third : 0}};
+                {&data->past_w, past_w},
+                {&data->algorithmic, algorithmic}};
   enum { COUNT = sizeof wanted / sizeof *wanted };
   size_t total = 0;
   for (int k = 0; k < COUNT; k++) total += wanted[k].size;
@@ -60,7 +60,6 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
     *wanted[k].vector = next;
     next += wanted[k].size;
   }
-  if (third == 0) data->w_base = data->wdot = data->past_w = NULL;
   return data->memory != NULL && data->dropped != NULL;
 }
 
@@ -121,24 +120,11 @@ vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double
   return VIN_OK;
 }
 
-double complex vini_stabilised(const vin_integrator *self, double complex gamma) {
-  const vin_baumgarte *b = &self->options.baumgarte;
-  switch (b->order) {
-  case 1:
-    return gamma / b->tau;
-  case 2:
-    return b->omega * gamma * (2 * b->zeta + b->omega * gamma);
-  case 3:
-    return gamma * gamma * (b->b + b->c * gamma) / (1 + b->a * gamma);
-  default:
-    return 0;
-  }
-}
-
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from) {
   vini_implicit *data = self->data;
   data->matrix.factored = data->pair.factored = false;
   data->past_h = 0;
-  vini_begin_w(self);
+  if (self->w != NULL && !self->w_rewound) memset(self->w, 0, (size_t)self->m * sizeof(double));
+  self->w_rewound = false;
   return vini_implicit_accelerate(self, from->t, from->p, from->v, false);
 }

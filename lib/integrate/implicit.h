@@ -6,18 +6,14 @@
 #include "integrate/augmented.h"
 #include "integrate/integrate.h"
 
-#include <complex.h>
-
 /* A stage, theory (101): p = p_base + beta a, v = v_base + gamma a, and F = 0, G = 0 at t; with
  * position_level Phi / beta = 0 in place of G = 0. */
 typedef struct vini_stage {
   double t, h;
   const double *p_base, *v_base; /* n */
-  double gamma, beta;
+  double gamma, beta;            /* beta = gamma^2 where G = 0 */
   bool position_level;
-  /* m, third-order stabilisation: w = w_base + gamma w' in G; the rate w' is an output, theory (103a) */
-  const double *w_base;
-  double *wdot;
+  int index; /* of radau5's stages: where wdot goes */
 } vini_stage;
 
 /* How an iteration goes. */
@@ -52,9 +48,10 @@ typedef struct vini_implicit {
   double *guess_a, *guess_l; /* the same: where the iteration began */
   double *past_p, *past_v;   /* n: bdf2: the end before the last */
   double *algorithmic;       /* n: generalized-alpha: its own acceleration at the last end */
-  double past_h;             /* of the last step; 0: none */
-  /* third-order stabilisation, m each: base of a stage, its rate (radau5: three), the end before the last (bdf2) */
+  /* third-order stabilisation: Phi'' = w_base + gamma wdot in the present stage (m; radau5: w_base is
+   * that of the start, gamma 0, and wdot has three), past_w that of the end before the last (m, bdf2) */
   double *w_base, *wdot, *past_w;
+  double past_h; /* of the last step; 0: none */
 } vini_implicit;
 
 /* Common part of the create hooks: options, tangents, memory for `stages` stages. The Newton
@@ -62,12 +59,10 @@ typedef struct vini_implicit {
 vin_status vini_implicit_begin(vin_integrator *self, int stages);
 void vini_implicit_destroy(vin_integrator *self);
 
-/* Acceleration, multipliers and dependent rows at a state; self->vdot and lambda of the data. */
+/* Acceleration, multipliers, dependent rows at a state, and the rate of Phi'' there: self->vdot, lambda
+ * of the data, self->wdot. */
 vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double *p,
                                     const double *v, bool factored);
-/* What Baumgarte's stabilisation adds to the factor 1 of Phi_p in the constraint rows of the Newton
- * matrix, for v = .. + gamma a, p = .. + gamma^2 a, w = .. + gamma w'; theory (103a). */
-double complex vini_stabilised(const vin_integrator *self, double complex gamma);
 /* At a start that is not the end of the last step: the same, and what was kept is forgotten. */
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from);
 

@@ -84,10 +84,11 @@ static void place(const vin_integrator *self, const vin_state *from, double h, i
   }
 }
 
-static vini_block block_of(double mass, double gamma, double beta, double stabilised) {
+/* share: of stabilisation in the constraint rows */
+static vini_block block_of(double mass, double gamma, double beta, double share) {
   return (vini_block){.mass = mass,
                       .jacobian = mass,
-                      .rows = mass + stabilised,
+                      .rows = mass + share,
                       .f_p = beta,
                       .f_v = gamma,
                       .g_p = beta,
@@ -114,17 +115,17 @@ static vin_status factor(vin_integrator *self, const vin_state *from, double h, 
   double size = inverse_alpha * inverse_alpha + inverse_beta * inverse_beta;
   double mu = h / inverse_real, re = h * inverse_alpha / size, im = -h * inverse_beta / size;
   double square_re = re * re - im * im, square_im = 2 * re * im;
-  const double more = creal(vini_stabilised(self, mu));
-  const double complex pair = vini_stabilised(self, re + im * I);
-  const vini_block real = block_of(1, mu, mu * mu, more),
-                   complex_pair[4] = {block_of(1, re, square_re, creal(pair)),
-                                      block_of(0, -im, -square_im, -cimag(pair)),
-                                      block_of(0, im, square_im, cimag(pair)),
-                                      block_of(1, re, square_re, creal(pair))};
+  double share[2], pair[2];
+  vini_stabilised(self, (const double[2]){mu, 0}, share);
+  vini_stabilised(self, (const double[2]){re, im}, pair);
+  const vini_block real = block_of(1, mu, mu * mu, share[0]),
+                   complex[4] = {
+                       block_of(1, re, square_re, pair[0]), block_of(0, -im, -square_im, -pair[1]),
+                       block_of(0, im, square_im, pair[1]), block_of(1, re, square_re, pair[0])};
   data->gamma = h;
   VINI_TRY(vini_augmented_factor(&data->matrix, &real, projector->mass_values,
                                  projector->jacobian_values));
-  return vini_augmented_factor(&data->pair, complex_pair, projector->mass_values,
+  return vini_augmented_factor(&data->pair, complex, projector->mass_values,
                                projector->jacobian_values);
 }
 
@@ -140,77 +141,62 @@ static void combine(const vin_integrator *self, const double by[STAGES][STAGES],
   }
 }
 
-/* inverse := (1 + g A)^-1, by cofactors */
-static void invert(double g, double by[STAGES][STAGES]) {
-  const tableau t = radau();
-  double x[STAGES][STAGES], determinant = 0;
+/* Third-order stabilisation: with W = -(alpha (w0 + h a W) + beta h + gamma Phi) in all stages, the sum
+ * h a W is B r of the rates r that belong to w0, B = h a (1 + alpha h a)^-1, theory (106a). */
+static void third_order(const vin_integrator *self, double h, double by[STAGES][STAGES]) {
+  double shift = h * self->options.baumgarte.a, real = h / (inverse_real + shift),
+         re = inverse_alpha + shift, factor = h / (re * re + inverse_beta * inverse_beta),
+         im = inverse_beta * factor;
+  re *= factor;
   for (int i = 0; i < STAGES; i++) {
-    for (int j = 0; j < STAGES; j++) x[i][j] = (i == j) + g * t.a[i][j];
-  }
-  for (int i = 0; i < STAGES; i++) {
-    const int i1 = (i + 1) % STAGES, i2 = (i + 2) % STAGES;
+    const double *row = transform[i];
+    double left[STAGES] = {row[0] * real, row[1] * re - row[2] * im, row[1] * im + row[2] * re};
     for (int j = 0; j < STAGES; j++) {
-      const int j1 = (j + 1) % STAGES, j2 = (j + 2) % STAGES;
-      by[j][i] = x[i1][j1] * x[i2][j2] - x[i1][j2] * x[i2][j1];
+      by[i][j] = left[0] * inverse[0][j] + left[1] * inverse[1][j] + left[2] * inverse[2][j];
     }
-    determinant += x[0][i] * (x[1][(i + 1) % STAGES] * x[2][(i + 2) % STAGES] -
-                              x[1][(i + 2) % STAGES] * x[2][(i + 1) % STAGES]);
-  }
-  for (int i = 0; i < STAGES; i++) {
-    for (int j = 0; j < STAGES; j++) by[i][j] /= determinant;
   }
 }
 
-/* Phi'' at the stages, w_i = w0 + h sum_j a_ij W_j with W_i = -(a w_i + b h_i + c Phi_i): data->wdot holds
- * -(a w0 + b h_i + c Phi_i), becomes W; the rows of x, which have w0, get w_i; data->w_base is w of the last stage. */
-static void integrate_w(vin_integrator *self, double h) {
-  vini_implicit *data = self->data;
-  const tableau t = radau();
-  size_t m = (size_t)self->m, size = (size_t)self->n + m;
-  double by[STAGES][STAGES];
-  invert(h * self->options.baumgarte.a, by);
+/* y += row i of B applied to the rates */
+static void add_third_order(const vin_integrator *self, const double row[STAGES], double *y) {
+  const vini_implicit *data = self->data;
+  size_t m = (size_t)self->m;
+  const double *r = data->wdot;
   for (size_t c = 0; c < m; c++) {
-    const double r[STAGES] = {data->wdot[c], data->wdot[m + c], data->wdot[2 * m + c]};
-    double w[STAGES];
-    for (int i = 0; i < STAGES; i++) w[i] = by[i][0] * r[0] + by[i][1] * r[1] + by[i][2] * r[2];
-    for (int i = 0; i < STAGES; i++) {
-      const double change = h * (t.a[i][0] * w[0] + t.a[i][1] * w[1] + t.a[i][2] * w[2]);
-      data->wdot[(size_t)i * m + c] = w[i];
-      if (!data->dropped[c]) data->x[(size_t)i * size + (size_t)self->n + c] += change;
-      if (i == STAGES - 1) data->w_base[c] = self->w[c] + change;
-    }
+    if (!data->dropped[c]) y[c] += row[0] * r[c] + row[1] * r[m + c] + row[2] * r[2 * m + c];
   }
 }
 
-/* Residuals of all stages in data->x. */
-static vin_status residuals(vin_integrator *self, const vin_state *from, double h,
-                            vini_newton *newton) {
+/* Phi'' at the end, from the rates of the last iteration, to data->w_base. */
+static void end_third_order(vin_integrator *self, double h) {
+  double by[STAGES][STAGES];
+  if (self->w == NULL) return;
+  third_order(self, h, by);
+  add_third_order(self, by[STAGES - 1], ((vini_implicit *)self->data)->w_base);
+}
+
+/* Residuals of all stages, and their increments in data->x. */
+static vin_status increments(vin_integrator *self, const vin_state *from, double h,
+                             vini_newton *newton) {
   vini_implicit *data = self->data;
   const tableau t = radau();
-  size_t m = (size_t)self->m, size = (size_t)self->n + m;
+  size_t size = (size_t)self->n + (size_t)self->m;
   newton->residual = 0;
   for (int i = 0; i < STAGES; i++) {
     double *x = data->x + (size_t)i * size;
-    vini_stage stage = {.t = from->t + t.c[i] * h, .h = h};
-    if (self->w != NULL) {
-      stage.w_base = self->w;
-      stage.wdot = data->wdot + (size_t)i * m;
-    }
+    vini_stage stage = {.t = from->t + t.c[i] * h, .h = h, .index = i};
     place(self, from, h, i, data->p, data->v);
     VINI_TRY(
         vini_stage_residual(self, &stage, data->p, data->v, stage_a(self, i), stage_l(self, i), x));
     newton->residual = vini_max(newton->residual, vini_max_abs(x, self->n));
   }
-  if (self->w != NULL) integrate_w(self, h);
-  return VIN_OK;
-}
-
-/* Increments of all stages in data->x. */
-static vin_status increments(vin_integrator *self, const vin_state *from, double h,
-                             vini_newton *newton) {
-  vini_implicit *data = self->data;
-  size_t size = (size_t)self->n + (size_t)self->m;
-  VINI_TRY(residuals(self, from, h, newton));
+  if (self->w != NULL) {
+    double by[STAGES][STAGES];
+    third_order(self, h, by);
+    for (int i = 0; i < STAGES; i++) {
+      add_third_order(self, by[i], data->x + (size_t)i * size + self->n);
+    }
+  }
   combine(self, inverse, data->x, data->y);
   VINI_TRY(vini_augmented_solve(&data->matrix, data->y));
   VINI_TRY(vini_augmented_solve(&data->pair, data->y + size));
@@ -253,9 +239,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
     add(self, h, &dp, &dv);
     self->stats.sweeps++;
     vini_verdict verdict = vini_newton_judge(&newton, &self->options, dp, dv, due);
-    if (verdict == VINI_NEWTON_CONVERGED) { /* Phi'' is to be that of the result */
-      return self->w == NULL ? VIN_OK : residuals(self, from, h, &newton);
-    }
+    if (verdict == VINI_NEWTON_CONVERGED) return VIN_OK;
     if (verdict == VINI_NEWTON_DIVERGED) return vini_newton_failure(self, &newton);
     due = verdict == VINI_NEWTON_RENEW;
     stage = 1;
@@ -358,23 +342,19 @@ static vin_status estimate(vin_integrator *self, const vin_state *from, double h
 
 static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   vini_implicit *data = self->data;
+  size_t rows = self->w == NULL ? 0 : (size_t)self->m;
+  if (rows > 0) memcpy(data->w_base, self->w, rows * sizeof(double));
   VINI_TRY(solve(self, from, h));
+  end_third_order(self, h);
   const double *a = stage_a(self, STAGES - 1);
   vini_stage end = {.t = from->t + h, .h = h};
-  if (self->w != NULL) {
-    end.w_base = data->w_base;
-    end.wdot = data->wdot + (STAGES - 1) * (size_t)self->m;
-  }
   place(self, from, h, STAGES - 1, to->p, to->v);
   VINI_TRY(vini_stage_check_dropped(self, &end, to->p, to->v, a));
   VINI_TRY(estimate(self, from, h, to));
+  if (rows > 0) memcpy(self->w, data->w_base, rows * sizeof(double));
   memcpy(self->vdot, a, (size_t)self->n * sizeof(double));
   memcpy(data->lambda, stage_l(self, STAGES - 1), (size_t)self->m * sizeof(double));
   memcpy(to->lambda, data->lambda, (size_t)self->m * sizeof(double));
-  if (self->w != NULL) {
-    memcpy(self->w, data->w_base, (size_t)self->m * sizeof(double));
-    memcpy(self->wdot, end.wdot, (size_t)self->m * sizeof(double));
-  }
   data->past_h = h;
   return vini_project_step(self, from, end.t, to, &self->factor_fits);
 }

@@ -43,8 +43,8 @@ typedef struct vini_dense {
 typedef struct vini_mark {
   double *vdot, *w, *wdot; /* n, m, m; NULL: not made */
   int64_t since_projection;
-  bool known;   /* vdot */
-  bool known_w; /* w and wdot */
+  bool known;
+  bool w_known; /* w alone was copied */
 } vini_mark;
 
 /* Every vin_method has its line, in order. */
@@ -90,7 +90,8 @@ struct vin_integrator {
   vini_dense *dense; /* NULL: not asked for */
   /* third-order stabilisation: Phi'' at the last end and its rate (m), else NULL */
   double *w, *wdot;
-  bool rewound; /* w is that of the marked state, from which the next step starts */
+  bool
+      w_rewound; /* w belongs to the state that the next step starts from, though nothing else does */
 };
 
 /* Methods. `continues`: from is the end of the last step and self->valid holds. */
@@ -113,6 +114,12 @@ vin_status vini_stabilise_check(vin_integrator *self); /* options.baumgarte */
  * holds Phi_p at (t, p). Third order only: w (m) is Phi'', wdot (m) receives its rate. */
 vin_status vini_acceleration_rows(vin_integrator *self, double t, const double *p, const double *v,
                                   const double *w, double *wdot, double *g);
+/* The same with Phi'' = w_base + gamma wdot, and wdot its rate at that place. */
+vin_status vini_implicit_rows(vin_integrator *self, double t, const double *p, const double *v,
+                              const double *w_base, double gamma, double *wdot, double *g);
+/* By what the derivative of these rows by v' exceeds that without stabilisation, in units of Phi_p, for
+ * v = .. + gamma v', p = .. + gamma^2 v', as real and imaginary part of a complex gamma. */
+void vini_stabilised(const vin_integrator *self, const double gamma[2], double share[2]);
 /* Solves M v' + Phi_p' lambda = f, Phi_p v' = g. factored: as vini_projector_acceleration(). */
 vin_status vini_accelerate(vin_integrator *self, double t, const double *p, const double *v,
                            const double *w, bool factored, double *vdot, double *lambda,
@@ -153,8 +160,6 @@ void vini_dense_keep(vin_integrator *self, const vin_state *from, const vin_stat
 void vini_integrator_mark(vin_integrator *self, bool continues);
 bool vini_integrator_rewind(vin_integrator *self);
 void vini_integrator_reject(vin_integrator *self);
-/* A step from a state that is not the last end: Phi'' is 0 there, unless it is the marked one. */
-void vini_begin_w(vin_integrator *self);
 bool vini_mark_allocate(vin_integrator *self); /* false: no memory */
 void vini_mark_free(vin_integrator *self);
 
