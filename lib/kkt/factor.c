@@ -82,65 +82,22 @@ static void dropped_names(const vin_kkt *kkt, char *text, size_t size) {
   }
 }
 
-static vin_status stash_values(vin_kkt *kkt) {
-  const vin_sparse *k = kkt->k;
-  size_t entries = (size_t)k->start[kkt->n + kkt->m];
-  if (kkt->stash == NULL) {
-    kkt->stash = vini_alloc(&kkt->object.context, entries, sizeof(double));
-    if (kkt->stash == NULL) {
-      return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory to factorise without %d rows",
-                       (int)kkt->dropped_count);
-    }
-  }
-  memcpy(kkt->stash, k->value, entries * sizeof(double));
-  return VIN_OK;
-}
-
-static void restore_values(vin_kkt *kkt) {
-  memcpy(kkt->k->value, kkt->stash, (size_t)kkt->k->start[kkt->n + kkt->m] * sizeof(double));
-}
-
-/* Replaces the dropped rows of K by zero and their diagonal by `diagonal`. */
-static void blank_rows(vin_kkt *kkt, double diagonal) {
-  vin_sparse *k = kkt->k;
-  for (vin_int j = 0; j < kkt->n + kkt->m; j++) {
-    bool column = j >= kkt->n && kkt->dropped[j - kkt->n];
-    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
-      vin_int i = k->row[at];
-      bool row = i >= kkt->n && kkt->dropped[i - kkt->n];
-      if (row || column) k->value[at] = i == j ? diagonal : 0;
-    }
-  }
-}
-
-/* K := S K S, S = diag(1, row_scale). */
-static void scale_constraints(vin_kkt *kkt) {
-  vin_sparse *k = kkt->k;
-  for (vin_int j = 0; j < kkt->n + kkt->m; j++) {
-    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
-      vin_int i = k->row[at];
-      if (i >= kkt->n) k->value[at] *= kkt->row_scale[i - kkt->n];
-      if (j >= kkt->n) k->value[at] *= kkt->row_scale[j - kkt->n];
-    }
-  }
-}
-
 /* Factorises with the dropped rows left out of the matrix itself. */
 static vin_status factor_without_dropped(vin_kkt *kkt, vini_backend *backend, double diagonal) {
-  VINI_TRY(stash_values(kkt));
-  blank_rows(kkt, diagonal);
+  VINI_TRY(vini_kkt_stash_values(kkt));
+  vini_kkt_blank_rows(kkt, diagonal);
   vin_status status = factor_with(kkt, backend);
-  restore_values(kkt);
+  vini_kkt_restore_values(kkt);
   return status;
 }
 
 /* The same with every constraint row scaled to size 1. */
 static vin_status factor_scaled(vin_kkt *kkt, vini_backend *backend) {
-  VINI_TRY(stash_values(kkt));
-  scale_constraints(kkt);
-  blank_rows(kkt, 1);
+  VINI_TRY(vini_kkt_stash_values(kkt));
+  vini_kkt_scale_constraints(kkt);
+  vini_kkt_blank_rows(kkt, 1);
   vin_status status = factor_with(kkt, backend);
-  restore_values(kkt);
+  vini_kkt_restore_values(kkt);
   kkt->scaled = true;
   return status;
 }

@@ -95,6 +95,12 @@ vin_status vini_kkt_factor_values(vin_kkt *kkt);
 /* Factorises the present values the next, more careful way after a solution was refused: UMFPACK in
  * ldlt's place, then a rank-revealing QR. VIN_ERR_UNSUPPORTED: there is none left. */
 vin_status vini_kkt_factor_next(vin_kkt *kkt, const char *reason);
+/* modify.c: keeps K's values aside and takes them back; replaces the dropped rows by zero and their diagonal by
+ * `diagonal`; K := S K S, S = diag(1, row_scale). */
+vin_status vini_kkt_stash_values(vin_kkt *kkt);
+void vini_kkt_restore_values(vin_kkt *kkt);
+void vini_kkt_blank_rows(vin_kkt *kkt, double diagonal);
+void vini_kkt_scale_constraints(vin_kkt *kkt);
 /* Lists the rows that `dropped` marks. */
 void vini_kkt_collect_dropped(vin_kkt *kkt);
 
