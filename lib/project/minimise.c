@@ -94,6 +94,10 @@ static vin_status direction(vin_minimiser *s) {
   for (;;) {
     VINI_TRY(vini_minimiser_hessian(s));
     double size = s->h_size > 0 ? s->h_size : 1;
+    if (!(size < sqrt(DBL_MAX))) { /* with multipliers that grew from step to step */
+      return vini_fail(&s->object, VIN_NOT_CONVERGED,
+                       "the iteration runs away: the second derivatives have come to %.3g", size);
+    }
     if (shift < DBL_EPSILON * size) shift = 0;
     bool convex = false;
     vin_status status = vini_minimiser_factor(s, shift);
