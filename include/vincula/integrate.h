@@ -85,7 +85,8 @@ typedef struct vin_options {
   double start_time;         /* s; default 0 (used by vin_sim) */
   int max_halvings; /* default 0: a step that fails is retried as 2, 4, ... 2^k shorter ones
                                 (used by vin_sim) */
-  double position_tolerance; /* default 1e-13: |Phi_c| <= max(this, rounding floor of row c) */
+  double position_tolerance; /* default 1e-13: |Phi_c| <= max(this, rounding floor of row c);
+                                less where all positions are below 1 mm */
   double velocity_tolerance; /* default 1e-13 */
   int max_sweeps;            /* default 10, 1..1000: corrections of one position stage of rattle */
   int fix_start;             /* default 1: vin_sim moves an inconsistent start onto the constraints;
