@@ -73,7 +73,9 @@ struct vin_integrator {
   double *z;         /* 2 (n + m): velocity stage and next position stage, solved together */
   double *next;      /* n: increment of the next position stage, predicted: the second half of z */
   double *s;         /* m: right-hand side of the position stage */
+  double *rest;      /* n: what the positions have lost to rounding, to be made up for */
   double *floor;     /* m: rounding floors of Phi, renewed every FLOOR_STEPS steps */
+  double sharp;      /* tolerance of Phi: less than the user's in small models */
   int floor_age;     /* steps since then; -1: not known */
   double *s_past[3]; /* m each: converged s of the last steps, newest first */
   int s_count;
