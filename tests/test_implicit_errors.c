@@ -255,8 +255,15 @@ Test(implicit_errors, steps_do_not_allocate) {
     int64_t created = allocator.calls;
     vin_state state = test_state(x);
     cr_assert_eq(test_advance(integrator, x, &state, 1e-2, 50), VIN_OK);
-    cr_expect_eq(allocator.calls, created, "%s: %d", vin_method_name(method),
-                 (int)(allocator.calls - created));
+    /* LDL' may have handed over to UMFPACK, whose analysis is then made, once */
+    vin_stats stats = vin_integrator_get_stats(integrator);
+    bool two = method == VIN_METHOD_RADAU5 || method == VIN_METHOD_GGL;
+    bool analysed = stats.solver.symbolic > (two ? 3 : 2);
+    cr_expect(analysed || allocator.calls == created, "%s: %d", vin_method_name(method),
+              (int)(allocator.calls - created));
+    int64_t now = allocator.calls;
+    cr_assert_eq(test_advance(integrator, x, &state, 1e-2, 50), VIN_OK);
+    cr_expect_eq(allocator.calls, now, "%s", vin_method_name(method));
     vin_integrator_destroy(integrator);
     cr_expect_eq(allocator.live, 0);
     test_state_free(&state);

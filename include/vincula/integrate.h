@@ -80,10 +80,13 @@ typedef struct vin_options {
   size_t struct_size;        /* sizeof(vin_options) */
   vin_method method;         /* default VIN_METHOD_RATTLE */
   vin_projection projection; /* default VIN_PROJECTION_BOTH */
-  vin_solver solver;         /* default VIN_SOLVER_AUTO: as projector.kkt.solver says */
-  double step;               /* s; default 1e-3 (used by vin_sim) */
-  double start_time;         /* s; default 0 (used by vin_sim) */
-  int max_halvings; /* default 0: a step that fails is retried as 2, 4, ... 2^k shorter ones
+  /* default VIN_SOLVER_AUTO: as projector.kkt.solver says. Newton matrices of the implicit methods that
+   * are nearly symmetric go to LDL' unless it is VIN_SOLVER_UMFPACK, others to UMFPACK always (radau5:
+   * all; VIN_ERR_UNSUPPORTED in a build without it) */
+  vin_solver solver;
+  double step;       /* s; default 1e-3 (used by vin_sim) */
+  double start_time; /* s; default 0 (used by vin_sim) */
+  int max_halvings;  /* default 0: a step that fails is retried as 2, 4, ... 2^k shorter ones
                                 (used by vin_sim) */
   double position_tolerance; /* default 1e-13: |Phi_c| <= max(this, rounding floor of row c);
                                 less where all positions are below 1 mm */

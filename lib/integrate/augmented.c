@@ -7,6 +7,9 @@
 /* Right-hand sides below it have no digits left to solve for: a motion that has died out. */
 #define LEAST_RESIDUAL 1e-250
 
+/* Factorisations by UMFPACK after an LDL' that Newton's method made nothing of. */
+#define GENERAL 16
+
 /* Writes the triplets (row != NULL) or the values of a block, in one fixed order. */
 typedef struct filler {
   const vini_augmented *matrix;
@@ -92,10 +95,9 @@ static vin_status no_memory(vini_augmented *self) {
                    (int)self->tangent->n, (int)self->tangent->m);
 }
 
-static vin_status analyse(vini_augmented *self, vin_solver solver, filler *w) {
+static vin_status analyse(vini_augmented *self, filler *w) {
   int64_t size = (int64_t)self->stages * (self->tangent->n + (int64_t)self->tangent->m);
   vin_linsys_options options = vin_linsys_options_default();
-  options.solver = solver;
   options.storage = VIN_STORAGE_GENERAL;
   options.residual_tolerance = RESIDUAL_TOLERANCE;
   options.max_refinements = 1;
@@ -103,32 +105,30 @@ static vin_status analyse(vini_augmented *self, vin_solver solver, filler *w) {
   vin_status status =
       vin_linsys_create(&self->linsys, &self->object->context, (vin_int)size, pattern, &options);
   if (status != VIN_OK) {
-    return vini_fail(self->object, status, "Newton matrix: %s", vin_linsys_error(self->linsys));
+    vini_fail(self->object, status, "Newton matrix: %s", vin_linsys_error(self->linsys));
+    vin_linsys_destroy(self->linsys);
+    self->linsys = NULL;
+    return status;
   }
   self->seen = vin_linsys_get_info(self->linsys);
   self->stats->solver.symbolic += self->seen.symbolic_count;
   return VIN_OK;
 }
 
-vin_status vini_augmented_create(vini_augmented *self, vini_object *object,
-                                 const vini_tangent *tangent, vin_stats *stats, vin_solver solver,
-                                 int stages, const vini_block *shape,
-                                 const unsigned char *dropped) {
-  const vin_context *context = &object->context;
-  *self = (vini_augmented){.object = object, .tangent = tangent, .stats = stats};
-  self->stages = stages;
-  self->dropped = dropped;
-  memcpy(self->shape, shape, (size_t)(stages * stages) * sizeof *shape);
+/* The general matrix, for UMFPACK. */
+static vin_status create_general(vini_augmented *self) {
+  const vin_context *context = &self->object->context;
+  const vini_tangent *tangent = self->tangent;
   filler w = {.matrix = self};
-  fill(&w, shape);
-  int64_t size = (int64_t)stages * (tangent->n + (int64_t)tangent->m);
+  fill(&w, self->shape);
+  int64_t size = (int64_t)self->stages * (tangent->n + (int64_t)tangent->m);
   if (w.count > INT32_MAX || size > INT32_MAX) {
-    return vini_fail(object, VIN_ERR_TOO_LARGE,
+    return vini_fail(self->object, VIN_ERR_TOO_LARGE,
                      "the Newton matrix takes %lld entries, more than the index type counts",
                      (long long)w.count);
   }
   size_t count = (size_t)w.count;
-  self->values = vini_alloc(context, count, sizeof(double));
+  if (self->values == NULL) self->values = vini_alloc(context, count, sizeof(double));
   w = (filler){.matrix = self,
                .row = vini_alloc(context, count, sizeof(vin_int)),
                .col = vini_alloc(context, count, sizeof(vin_int))};
@@ -136,16 +136,31 @@ vin_status vini_augmented_create(vini_augmented *self, vini_object *object,
   if (self->values == NULL || w.row == NULL || w.col == NULL) {
     no_memory(self);
   } else {
-    fill(&w, shape);
-    status = analyse(self, solver, &w);
+    fill(&w, self->shape);
+    status = analyse(self, &w);
   }
   vini_free(context, w.row);
   vini_free(context, w.col);
   return status;
 }
 
+vin_status vini_augmented_create(vini_augmented *self, vini_object *object,
+                                 const vini_tangent *tangent, vin_stats *stats,
+                                 const vin_kkt_options *options, int stages,
+                                 const vini_block *shape, const unsigned char *dropped) {
+  *self = (vini_augmented){.object = object, .tangent = tangent, .stats = stats};
+  self->stages = stages;
+  self->dropped = dropped;
+  memcpy(self->shape, shape, (size_t)(stages * stages) * sizeof *shape);
+  if (stages > 1 || options->solver == VIN_SOLVER_UMFPACK) return create_general(self);
+  VINI_TRY(vini_symmetric_create(&self->symmetric, object, tangent, options, shape, dropped));
+  vini_symmetric_count(&self->symmetric, &stats->solver);
+  return VIN_OK;
+}
+
 void vini_augmented_destroy(vini_augmented *self, const vin_context *context) {
   vin_linsys_destroy(self->linsys);
+  vini_symmetric_destroy(&self->symmetric, context);
   vini_free(context, self->values);
   *self = (vini_augmented){0};
 }
@@ -167,16 +182,51 @@ static vin_status failure(vini_augmented *self, vin_status status) {
   return vini_fail(self->object, status, "Newton matrix: %s", vin_linsys_error(self->linsys));
 }
 
-vin_status vini_augmented_factor(vini_augmented *self, const vini_block *blocks, const double *mass,
+static vin_status factor_general(vini_augmented *self, const vini_block *blocks, const double *mass,
                                  const double *jacobian) {
+  if (self->linsys == NULL) VINI_TRY(create_general(self));
   filler w = {.matrix = self, .mass = mass, .jacobian = jacobian, .value = self->values};
-  self->factored = false;
   fill(&w, blocks);
   vin_status status = vin_linsys_factor(self->linsys, self->values);
   count(self);
   if (status != VIN_OK) return failure(self, status);
+  self->is_symmetric = false;
   self->factored = true;
   return VIN_OK;
+}
+
+/* There is another way than LDL'. */
+static bool has_general(void) {
+  return vin_solver_available(VIN_SOLVER_UMFPACK) != 0;
+}
+
+vin_status vini_augmented_factor(vini_augmented *self, const vini_block *blocks, const double *mass,
+                                 const double *jacobian) {
+  vini_symmetric *symmetric = &self->symmetric;
+  self->factored = false;
+  bool due = symmetric->kkt != NULL && self->general == 0;
+  if (self->general > 0) self->general--;
+  if (symmetric->kkt != NULL && !has_general()) {
+    due = true;
+  } else if (due) {
+    due = vini_symmetric_fits(symmetric, blocks, mass, jacobian);
+  }
+  if (!due) return factor_general(self, blocks, mass, jacobian);
+  vin_status status = vini_symmetric_factor(symmetric, self->object, blocks, mass, jacobian);
+  vini_symmetric_count(symmetric, &self->stats->solver);
+  self->is_symmetric = true;
+  self->factored = status == VIN_OK;
+  if (status != VIN_SINGULAR || !has_general()) return status;
+  self->stats->solver.fallbacks++; /* UMFPACK finds out whether it is singular */
+  return factor_general(self, blocks, mass, jacobian);
+}
+
+bool vini_augmented_give_up(vini_augmented *self) {
+  if (!self->is_symmetric || !has_general()) return false;
+  self->general = GENERAL;
+  self->factored = self->is_symmetric = false;
+  self->stats->solver.fallbacks++;
+  return true;
 }
 
 vin_status vini_augmented_solve(vini_augmented *self, double *x) {
@@ -184,6 +234,11 @@ vin_status vini_augmented_solve(vini_augmented *self, double *x) {
   if (vini_max_abs(x, size) < LEAST_RESIDUAL) {
     memset(x, 0, (size_t)size * sizeof *x);
     return VIN_OK;
+  }
+  if (self->is_symmetric) {
+    vin_status solved = vini_symmetric_solve(&self->symmetric, self->object, x);
+    vini_symmetric_count(&self->symmetric, &self->stats->solver);
+    return solved;
   }
   vin_status status = vin_linsys_solve(self->linsys, 1, x, x);
   count(self);

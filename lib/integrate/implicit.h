@@ -26,6 +26,7 @@ typedef struct vini_newton {
       contraction; /* last seen; at the start that of the last iteration with this matrix, or 0 */
   double residual;
   int iterations, slow;
+  bool rounding;  /* the last increment may be that of rounding */
   bool contracts; /* it did, before increments came near rounding */
 } vini_newton;
 

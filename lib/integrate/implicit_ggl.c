@@ -17,11 +17,12 @@ vin_status vini_ggl_create(vin_integrator *self) {
   vini_object *object = &self->projector->object;
   const vini_block slip = {.mass = 1, .jacobian = 1, .rows = 1},
                    dynamic = {.mass = 1, .jacobian = 1, .rows = 1, .f_p = 1, .f_v = 1, .g_v = 1};
-  vin_status status = vini_augmented_create(&data->matrix, object, &data->tangent, &self->stats,
-                                            VIN_SOLVER_AUTO, 1, &dynamic, data->dropped);
+  vin_status status =
+      vini_augmented_create(&data->matrix, object, &data->tangent, &self->stats,
+                            &self->projector->options.kkt, 1, &dynamic, data->dropped);
   if (status == VIN_OK) {
     status = vini_augmented_create(&data->pair, object, &data->tangent, &self->stats,
-                                   VIN_SOLVER_AUTO, 1, &slip, data->dropped);
+                                   &self->projector->options.kkt, 1, &slip, data->dropped);
   }
   return status == VIN_OK ? VIN_OK : vini_fail(&self->object, status, "%s", object->text);
 }
@@ -156,7 +157,9 @@ static vin_status solve_and_check(vin_integrator *self, const vin_state *from, d
   guess(self);
   bool kept = data->pair.factored && fabs(data->gamma - h) <= 1e-6 * fabs(h), changed = false;
   vin_status status = iterate(self, from, h, to, !kept);
-  if (kept && (status == VIN_STEP_FAILED || status == VIN_SINGULAR)) {
+  bool again = kept && (status == VIN_STEP_FAILED || status == VIN_SINGULAR);
+  if (status == VIN_STEP_FAILED && vini_augmented_give_up(&data->matrix)) again = true;
+  if (again) {
     guess(self);
     status = iterate(self, from, h, to, true);
   }

@@ -77,7 +77,7 @@ vini_verdict vini_newton_judge(vini_newton *self, const vin_options *options, do
     return options->max_newton > 1 ? VINI_NEWTON_GO_ON : VINI_NEWTON_DIVERGED;
   }
   double rate = self->increment / self->before;
-  bool rounding = p_increment <= self->p_floor && v_increment <= self->v_floor;
+  bool rounding = self->rounding = p_increment <= self->p_floor && v_increment <= self->v_floor;
   if (rate > STAGNANT && rounding && (fresh || self->contracts)) return VINI_NEWTON_CONVERGED;
   self->contraction = rate;
   if (negligible(self, rate)) return VINI_NEWTON_CONVERGED;
@@ -241,6 +241,9 @@ static vin_status iterate(vin_integrator *self, const vini_stage *stage, double 
     data->contraction = newton->contraction;
     if (verdict == VINI_NEWTON_CONVERGED) break;
     if (verdict == VINI_NEWTON_DIVERGED) return vini_newton_failure(self, newton);
+    if (verdict == VINI_NEWTON_RENEW && due && newton->iterations > 2 && !newton->rounding) {
+      vini_augmented_give_up(&data->matrix); /* slow with its own point's values */
+    }
     if (verdict == VINI_NEWTON_RENEW && !due && newton->contraction > 1) { /* led astray */
       memcpy(data->a, data->guess_a, (size_t)self->n * sizeof *x);
       memcpy(data->l, data->guess_l, (size_t)self->m * sizeof *x);
@@ -260,7 +263,10 @@ static vin_status solve(vin_integrator *self, const vini_stage *stage, double *p
   bool kept = data->matrix.factored && fabs(data->beta - stage->beta) <= 1e-6 * fabs(stage->beta) &&
               fabs(data->gamma - stage->gamma) <= 1e-6 * fabs(stage->gamma);
   vin_status status = iterate(self, stage, p, v, !kept, &newton);
-  if (status == VIN_SINGULAR && kept) { /* an old matrix is no verdict */
+  /* an old matrix is no verdict, nor is one that leaves out what is not symmetric */
+  bool again = status == VIN_SINGULAR && kept;
+  if (status == VIN_STEP_FAILED) again = vini_augmented_give_up(&data->matrix);
+  if (again) {
     memcpy(data->a, data->guess_a, n * sizeof(double));
     memcpy(data->l, data->guess_l, m * sizeof(double));
     newton = (vini_newton){0};

@@ -52,11 +52,12 @@ vin_status vini_radau_create(vin_integrator *self) {
   const vini_block whole = {.mass = 1, .jacobian = 1, .f_p = 1, .f_v = 1, .g_p = 1, .g_v = 1},
                    imaginary = {.jacobian = stabilised, .f_p = 1, .f_v = 1, .g_p = 1, .g_v = 1},
                    shape[4] = {whole, imaginary, imaginary, whole};
-  vin_status status = vini_augmented_create(&data->matrix, object, &data->tangent, &self->stats,
-                                            VIN_SOLVER_AUTO, 1, &whole, data->dropped);
+  vin_status status =
+      vini_augmented_create(&data->matrix, object, &data->tangent, &self->stats,
+                            &self->projector->options.kkt, 1, &whole, data->dropped);
   if (status == VIN_OK) {
     status = vini_augmented_create(&data->pair, object, &data->tangent, &self->stats,
-                                   VIN_SOLVER_AUTO, 2, shape, data->dropped);
+                                   &self->projector->options.kkt, 2, shape, data->dropped);
   }
   return status == VIN_OK ? VIN_OK : vini_fail(&self->object, status, "%s", object->text);
 }

@@ -16,8 +16,9 @@ vin_status vini_reduced_create(vin_integrator *self) {
   vini_implicit *data = self->data;
   const vini_block shape = {.mass = 1, .jacobian = 1, .f_p = 1, .f_v = 1, .g_p = 1, .g_v = 1};
   vini_object *object = &self->projector->object;
-  vin_status status = vini_augmented_create(&data->matrix, object, &data->tangent, &self->stats,
-                                            VIN_SOLVER_AUTO, 1, &shape, data->dropped);
+  vin_status status =
+      vini_augmented_create(&data->matrix, object, &data->tangent, &self->stats,
+                            &self->projector->options.kkt, 1, &shape, data->dropped);
   return status == VIN_OK ? VIN_OK : vini_fail(&self->object, status, "%s", object->text);
 }
 

@@ -212,6 +212,7 @@ vin_stats vin_integrator_get_stats(const vin_integrator *self) {
   stats.solver.numeric += self->stats.solver.numeric;
   stats.solver.solves += self->stats.solver.solves;
   stats.solver.refinements += self->stats.solver.refinements;
+  stats.solver.fallbacks += self->stats.solver.fallbacks;
   vini_partition_add_stats(self, &stats);
   return stats;
 }
