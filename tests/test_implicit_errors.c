@@ -289,7 +289,7 @@ Test(implicit_errors, options_out_of_range) {
     REFUSED(o.spectral_radius = NAN, VIN_ERR_BAD_INPUT, "spectral_radius");
     o = good;
     o.baumgarte = (vin_baumgarte){.order = 3, .a = 30, .b = 300, .c = 1000};
-    refused(o, VIN_ERR_UNSUPPORTED, "aumgarte");
+    if (method >= VIN_METHOD_EULER3) refused(o, VIN_ERR_UNSUPPORTED, "aumgarte");
 #undef REFUSED
   }
 }

@@ -116,6 +116,42 @@ Test(kkt_hard, heavy_end_35) {
   }
 }
 
+/* A chain of 20 unit masses, fixed at one end, counted from either; the first and the last mass are drawn
+ * together by 900 N: no mass accelerates, the multipliers are 0 for the first rod and -900 N for the
+ * others, and of the rows between no term is more than the rounding of that, a few times 1e-13 m/s^2,
+ * which must not be taken for an error of 1. */
+Test(kkt_hard, forces_far_from_a_row) {
+  enum { LINKS = 20, N = 2 * LINKS };
+  for (int reversed = 0; reversed < 2; reversed++) {
+    problem p = problem_make(N, LINKS);
+    for (vin_int k = 0; k < LINKS; k++) {
+      const vin_int here = reversed ? LINKS - 1 - k : k, before = reversed ? here + 1 : here - 1;
+      for (vin_int i = 0; i < 2; i++) {
+        entries_add(&p.h, 2 * here + i, 2 * here + i, 1);
+        if (k > 0) entries_add(&p.j, here, 2 * before + i, i ? 0 : -1);
+        entries_add(&p.j, here, 2 * here + i, i ? 0 : 1);
+      }
+    }
+    const vin_int first = reversed ? LINKS - 1 : 0, last = LINKS - 1 - first;
+    p.f[2 * first] = 900;
+    p.f[2 * last] = -900;
+    EACH_SOLVER(solver) {
+      vin_kkt_options options = options_of(&p, solver);
+      vin_kkt *kkt = kkt_factored(&p, &options);
+      double z[N + LINKS];
+      cr_assert_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s: %s", vin_solver_name(solver),
+                   vin_kkt_error(kkt));
+      cr_expect_leq(test_max_abs(N, z), 1e-12, "%s", vin_solver_name(solver));
+      for (vin_int k = 0; k < LINKS; k++) {
+        cr_expect_float_eq(z[N + k], k == first ? 0 : -900, 1e-11);
+      }
+      cr_expect_eq(vin_kkt_get_stats(kkt).fallbacks, 0);
+      vin_kkt_destroy(kkt);
+    }
+    problem_free(&p);
+  }
+}
+
 /* A massless coordinate that no constraint holds has no acceleration: VIN_SINGULAR, and not blamed
  * on the constraints. A negative mass is found by the inertia. */
 Test(kkt_hard, missing_or_negative_mass) {

@@ -1,5 +1,6 @@
-/* Constrained minimisation: published problems, nearest points, fixed unknowns, redundant and
+/* Constrained minimisation: nearest points, fixed unknowns, redundant and
  * contradictory constraints, failures. */
+#include "small_problem.h"
 #include "test_newton.h"
 #include "test_support.h"
 #include "vincula/vincula.h"
@@ -11,251 +12,6 @@
 #include <string.h>
 
 TestSuite(minimise);
-
-enum { MOST = 5 };
-
-/* A small problem with full patterns, whose derivatives of c and F are given densely, row by row. */
-typedef struct small {
-  vin_int n, m;
-  double start[MOST], best, solution[MOST]; /* solution[0] NaN: not unique */
-  double (*value)(const double *x);
-  void (*gradient)(const double *x, double *g);
-  void (*hessian)(const double *x, double h[MOST][MOST]);
-  void (*constraint)(const double *x, double *c);
-  void (*jacobian)(const double *x, double a[MOST][MOST]);
-  void (*second)(const double *x, const double *l, double h[MOST][MOST]);
-  int calls, fail_call, fail_code; /* of constraint; code 0: NaN */
-} small;
-
-static int small_value(void *user, const double *y, double *value) {
-  *value = ((const small *)user)->value(y);
-  return 0;
-}
-
-static int small_gradient(void *user, const double *y, double *g) {
-  ((const small *)user)->gradient(y, g);
-  return 0;
-}
-
-static void lower(vin_int n, double h[MOST][MOST], double *values) {
-  for (vin_int i = 0, k = 0; i < n; i++)
-    for (vin_int j = 0; j <= i; j++) values[k++] = h[i][j];
-}
-
-static int small_hessian(void *user, const double *y, double *values) {
-  double h[MOST][MOST] = {{0}};
-  ((const small *)user)->hessian(y, h);
-  lower(((const small *)user)->n, h, values);
-  return 0;
-}
-
-static int small_constraint(void *user, const double *y, double *c) {
-  small *s = user;
-  double all[MOST];
-  s->constraint(y, all); /* which may have more rows than this problem takes */
-  memcpy(c, all, (size_t)s->m * sizeof *c);
-  if (++s->calls != s->fail_call) return 0;
-  if (s->fail_code == 0) c[0] = NAN;
-  return s->fail_code;
-}
-
-static int small_jacobian(void *user, const double *y, double *values) {
-  const small *s = user;
-  double a[MOST][MOST] = {{0}};
-  s->jacobian(y, a);
-  for (vin_int i = 0, k = 0; i < s->m; i++)
-    for (vin_int j = 0; j < s->n; j++) values[k++] = a[i][j];
-  return 0;
-}
-
-static int small_second(void *user, const double *y, const double *lambda, double *values) {
-  double h[MOST][MOST] = {{0}};
-  ((const small *)user)->second(y, lambda, h);
-  lower(((const small *)user)->n, h, values);
-  return 0;
-}
-
-static vin_int full_row[MOST * MOST], full_col[MOST * MOST], lower_row[MOST * MOST],
-    lower_col[MOST * MOST];
-
-/* The description, with or without second derivatives of c. */
-static vin_minimise_desc describe(small *s, bool exact) {
-  vin_minimise_desc desc = vin_minimise_desc_default();
-  vin_int full = 0, half = 0;
-  for (vin_int i = 0; i < s->m; i++)
-    for (vin_int j = 0; j < s->n; j++) full_row[full] = i, full_col[full++] = j;
-  for (vin_int i = 0; i < s->n; i++)
-    for (vin_int j = 0; j <= i; j++) lower_row[half] = i, lower_col[half++] = j;
-  vin_triplets symmetric = {.count = half, .row = lower_row, .col = lower_col};
-  desc.unknowns = s->n;
-  desc.constraints = s->m;
-  desc.jacobian_pattern = (vin_triplets){.count = full, .row = full_row, .col = full_col};
-  desc.constraint = small_constraint;
-  desc.jacobian = small_jacobian;
-  desc.user = s;
-  if (s->value != NULL) {
-    desc.objective = small_value;
-    desc.gradient = small_gradient;
-    desc.hessian = small_hessian;
-    desc.hessian_pattern = symmetric;
-  }
-  if (exact) {
-    desc.second = small_second;
-    desc.second_pattern = symmetric;
-  }
-  return desc;
-}
-
-/* ---- problems 6, 7, 39, 40, 78 of W. Hock, K. Schittkowski: Test Examples for Nonlinear Programming
- * Codes, 1981, with the minima printed there ------------------------------------------------ */
-
-static double value6(const double *x) {
-  return (1 - x[0]) * (1 - x[0]);
-}
-static void gradient6(const double *x, double *g) {
-  g[0] = 2 * (x[0] - 1), g[1] = 0;
-}
-static void hessian6(const double *x, double h[MOST][MOST]) {
-  (void)x, h[0][0] = 2;
-}
-static void constraint6(const double *x, double *c) {
-  c[0] = 10 * (x[1] - x[0] * x[0]);
-}
-static void jacobian6(const double *x, double a[MOST][MOST]) {
-  a[0][0] = -20 * x[0], a[0][1] = 10;
-}
-static void second6(const double *x, const double *l, double h[MOST][MOST]) {
-  (void)x, h[0][0] = -20 * l[0];
-}
-
-static double value7(const double *x) {
-  return log(1 + x[0] * x[0]) - x[1];
-}
-static void gradient7(const double *x, double *g) {
-  g[0] = 2 * x[0] / (1 + x[0] * x[0]), g[1] = -1;
-}
-static void hessian7(const double *x, double h[MOST][MOST]) {
-  double q = 1 + x[0] * x[0];
-  h[0][0] = 2 / q - 4 * x[0] * x[0] / (q * q);
-}
-static void constraint7(const double *x, double *c) {
-  double q = 1 + x[0] * x[0];
-  c[0] = q * q + x[1] * x[1] - 4;
-}
-static void jacobian7(const double *x, double a[MOST][MOST]) {
-  a[0][0] = 4 * x[0] * (1 + x[0] * x[0]), a[0][1] = 2 * x[1];
-}
-static void second7(const double *x, const double *l, double h[MOST][MOST]) {
-  h[0][0] = l[0] * (4 + 12 * x[0] * x[0]), h[1][1] = 2 * l[0];
-}
-
-static double value39(const double *x) {
-  return -x[0];
-}
-static void gradient39(const double *x, double *g) {
-  (void)x, memset(g, 0, 4 * sizeof *g), g[0] = -1;
-}
-static void hessian39(const double *x, double h[MOST][MOST]) {
-  (void)x, (void)h;
-}
-static void constraint39(const double *x, double *c) {
-  c[0] = x[1] - x[0] * x[0] * x[0] - x[2] * x[2], c[1] = x[0] * x[0] - x[1] - x[3] * x[3];
-}
-static void jacobian39(const double *x, double a[MOST][MOST]) {
-  a[0][0] = -3 * x[0] * x[0], a[0][1] = 1, a[0][2] = -2 * x[2];
-  a[1][0] = 2 * x[0], a[1][1] = -1, a[1][3] = -2 * x[3];
-}
-static void second39(const double *x, const double *l, double h[MOST][MOST]) {
-  h[0][0] = -6 * x[0] * l[0] + 2 * l[1], h[2][2] = -2 * l[0], h[3][3] = -2 * l[1];
-}
-
-static double product(const double *x, int count, int leave_a, int leave_b) {
-  double p = 1;
-  for (int i = 0; i < count; i++) p *= i == leave_a || i == leave_b ? 1 : x[i];
-  return p;
-}
-static void product_hessian(const double *x, int count, double sign, double h[MOST][MOST]) {
-  for (int i = 0; i < count; i++)
-    for (int j = 0; j < i; j++) h[i][j] = sign * product(x, count, i, j);
-}
-
-static double value40(const double *x) {
-  return -product(x, 4, -1, -1);
-}
-static void gradient40(const double *x, double *g) {
-  for (int i = 0; i < 4; i++) g[i] = -product(x, 4, i, -1);
-}
-static void hessian40(const double *x, double h[MOST][MOST]) {
-  product_hessian(x, 4, -1, h);
-}
-static void constraint40(const double *x, double *c) {
-  c[0] = x[0] * x[0] * x[0] + x[1] * x[1] - 1, c[1] = x[0] * x[0] * x[3] - x[2];
-  c[2] = x[3] * x[3] - x[1];
-}
-static void jacobian40(const double *x, double a[MOST][MOST]) {
-  a[0][0] = 3 * x[0] * x[0], a[0][1] = 2 * x[1];
-  a[1][0] = 2 * x[0] * x[3], a[1][2] = -1, a[1][3] = x[0] * x[0];
-  a[2][1] = -1, a[2][3] = 2 * x[3];
-}
-static void second40(const double *x, const double *l, double h[MOST][MOST]) {
-  h[0][0] = 6 * x[0] * l[0] + 2 * x[3] * l[1], h[1][1] = 2 * l[0];
-  h[3][0] = 2 * x[0] * l[1], h[3][3] = 2 * l[2];
-}
-
-static double value78(const double *x) {
-  return product(x, 5, -1, -1);
-}
-static void gradient78(const double *x, double *g) {
-  for (int i = 0; i < 5; i++) g[i] = product(x, 5, i, -1);
-}
-static void hessian78(const double *x, double h[MOST][MOST]) {
-  product_hessian(x, 5, 1, h);
-}
-static void constraint78(const double *x, double *c) {
-  c[0] = test_dot(5, x, x) - 10, c[1] = x[1] * x[2] - 5 * x[3] * x[4];
-  c[2] = x[0] * x[0] * x[0] + x[1] * x[1] * x[1] + 1;
-}
-static void jacobian78(const double *x, double a[MOST][MOST]) {
-  for (int i = 0; i < 5; i++) a[0][i] = 2 * x[i];
-  a[1][1] = x[2], a[1][2] = x[1], a[1][3] = -5 * x[4], a[1][4] = -5 * x[3];
-  a[2][0] = 3 * x[0] * x[0], a[2][1] = 3 * x[1] * x[1];
-}
-static void second78(const double *x, const double *l, double h[MOST][MOST]) {
-  for (int i = 0; i < 5; i++) h[i][i] = 2 * l[0];
-  h[2][1] = l[1], h[4][3] = -5 * l[1];
-  h[0][0] += 6 * x[0] * l[2], h[1][1] += 6 * x[1] * l[2];
-}
-
-#define PROBLEM(k) value##k, gradient##k, hessian##k, constraint##k, jacobian##k, second##k, 0, 0, 0
-
-/* The book prints nine digits: 1e-8 of F; where x is exact it is asked to 1e-7 (the flat directions
- * of problem 39 see the square root of the tolerance). */
-Test(minimise, published_problems) {
-  small problems[] = {
-      {2, 1, {-1.2, 1}, 0, {1, 1}, PROBLEM(6)},
-      {2, 1, {2, 2}, -sqrt(3), {0, sqrt(3)}, PROBLEM(7)},
-      {4, 2, {2, 2, 2, 2}, -1, {1, 1, 0, 0}, PROBLEM(39)},
-      {4, 3, {.8, .8, .8, .8}, -0.25, {NAN}, PROBLEM(40)},
-      {5, 3, {-2, 1.5, 2, -1, -1}, -2.91970041, {NAN}, PROBLEM(78)},
-  };
-  for (size_t k = 0; k < sizeof problems / sizeof *problems; k++) {
-    small *s = &problems[k];
-    vin_minimise_desc desc = describe(s, true);
-    vin_minimise_report report;
-    double y[MOST], lambda[MOST];
-    char text[512];
-    memcpy(y, s->start, sizeof y);
-    vin_status status = vin_minimise(&desc, NULL, y, lambda, &report, text, sizeof text);
-    cr_assert_eq(status, VIN_OK, "problem %zu: %s", k, text);
-    cr_expect_float_eq(report.objective, s->best, 1e-8, "problem %zu: %.12g", k, report.objective);
-    cr_expect_leq(report.constraint_after, 1e-12);
-    cr_expect_leq(report.iterations, 30, "problem %zu: %d iterations", k, report.iterations);
-    for (int i = 0; !isnan(s->solution[0]) && i < s->n; i++) {
-      cr_expect_float_eq(y[i], s->solution[i], 1e-7, "problem %zu: y[%d] = %.12g", k, i, y[i]);
-    }
-  }
-}
-
 /* ---- nearest points ----------------------------------------------------------------------- */
 
 /* The ellipse x^2 + 4 y^2 = 4, and its tangent line at (0, 1) for contradictions. */
@@ -308,7 +64,7 @@ Test(minimise, ellipse_in_weighted_metrics) {
     double from[2] = {2 * r * cos(angle), r * sin(angle)}, y[2] = {from[0], from[1]}, nearest[2];
     small s = ellipse_problem(1);
     s.second = second_row_ignored;
-    vin_minimise_desc desc = describe(&s, exact);
+    vin_minimise_desc desc = small_describe(&s, exact);
     vin_minimise_options options = vin_minimise_options_default();
     options.weights = w;
     char text[512];
@@ -326,7 +82,7 @@ Test(minimise, ellipse_in_weighted_metrics) {
 Test(minimise, fixed_unknowns) {
   small s = ellipse_problem(1);
   s.second = second_row_ignored;
-  vin_minimise_desc desc = describe(&s, true);
+  vin_minimise_desc desc = small_describe(&s, true);
   double w[2] = {HUGE_VAL, 1};
   unsigned char fixed[2] = {1, 0};
   for (int how = 0; how < 2; how++) {
@@ -352,7 +108,7 @@ static void name_curve(void *user, vin_int row, char *text, size_t size) {
 Test(minimise, fixed_data_that_cannot_be_met) {
   small s = ellipse_problem(1);
   s.second = second_row_ignored;
-  vin_minimise_desc desc = describe(&s, true);
+  vin_minimise_desc desc = small_describe(&s, true);
   desc.constraint_name = name_curve;
   for (int both = 0; both < 2; both++) {
     unsigned char fixed[2] = {1, (unsigned char)both};
@@ -373,7 +129,7 @@ Test(minimise, fixed_data_that_cannot_be_met) {
 /* The ellipse given twice: one row is dropped, and the point is the same. Refused: named. */
 Test(minimise, redundant_rows) {
   small s = ellipse_problem(2);
-  vin_minimise_desc desc = describe(&s, true);
+  vin_minimise_desc desc = small_describe(&s, true);
   desc.constraint_name = name_curve;
   double from[2] = {2, 1.5}, y[2] = {2, 1.5}, nearest[2], w[2] = {1, 1};
   vin_minimise_report report;
@@ -409,7 +165,7 @@ Test(minimise, contradictory_constraints) {
              .constraint = circles,
              .jacobian = circles_jacobian,
              .second = circles_second};
-  vin_minimise_desc desc = describe(&s, true);
+  vin_minimise_desc desc = small_describe(&s, true);
   test_random random = {11};
   for (int trial = 0; trial < 50; trial++) {
     double y[2] = {test_random_between(&random, 0.5, 2.5), test_random_between(&random, -1, 1)};
@@ -475,7 +231,7 @@ static void index1_second(const double *x, const double *l, double h[MOST][MOST]
 Test(minimise, index_1_with_and_without_projection) {
   small s = {
       .n = 2, .m = 1, .constraint = index1, .jacobian = index1_jacobian, .second = index1_second};
-  vin_minimise_desc desc = describe(&s, true);
+  vin_minimise_desc desc = small_describe(&s, true);
   test_random random = {17};
   for (int trial = 0; trial < 50; trial++) {
     double x = test_random_between(&random, -3, 3), root = sqrt(x * x / 4 + 1.0 / 27);
@@ -501,7 +257,7 @@ Test(minimise, index_1_with_and_without_projection) {
 Test(minimise, index_2_coupled_and_sequential) {
   small both = {
       .n = 3, .m = 2, .constraint = index2, .jacobian = index2_jacobian, .second = index2_second};
-  vin_minimise_desc desc = describe(&both, true);
+  vin_minimise_desc desc = small_describe(&both, true);
   for (double away = 0.1; away > 1e-4; away /= 4) {
     const double start[3] = {0.6 + away, 0.8, -0.8 + 0.5 * away};
     double y[3], z[5] = {start[0], start[1], start[2]};
@@ -515,11 +271,11 @@ Test(minimise, index_2_coupled_and_sequential) {
     memcpy(w, start, sizeof w);
     small first = both, second = both;
     first.m = 1;
-    vin_minimise_desc first_desc = describe(&first, false);
+    vin_minimise_desc first_desc = small_describe(&first, false);
     vin_minimise_options options = vin_minimise_options_default();
     options.fixed = (const unsigned char[3]){0, 0, 1};
     cr_assert_eq(vin_minimise(&first_desc, &options, w, NULL, NULL, NULL, 0), VIN_OK);
-    vin_minimise_desc second_desc = describe(&second, false);
+    vin_minimise_desc second_desc = small_describe(&second, false);
     options.fixed = (const unsigned char[3]){1, 1, 0};
     cr_assert_eq(vin_minimise(&second_desc, &options, w, NULL, NULL, NULL, 0), VIN_OK);
     cr_expect_eq(w[2] == start[2], false);
@@ -534,7 +290,7 @@ Test(minimise, index_2_coupled_and_sequential) {
 
 Test(minimise, bad_descriptions) {
   small s = ellipse_problem(1);
-  vin_minimise_desc good = describe(&s, true), desc;
+  vin_minimise_desc good = small_describe(&s, true), desc;
   vin_minimise_options options = vin_minimise_options_default();
   double y[2] = {2, 1}, w[2] = {1, 0};
   char text[512];
@@ -581,7 +337,7 @@ Test(minimise, failing_callbacks) {
     s.second = second_row_ignored;
     s.fail_call = cases[k].call;
     s.fail_code = cases[k].code;
-    vin_minimise_desc desc = describe(&s, true);
+    vin_minimise_desc desc = small_describe(&s, true);
     double y[2] = {2, 1.5}, nearest[2], w[2] = {1, 1};
     char text[512];
     vin_status status = vin_minimise(&desc, NULL, y, NULL, NULL, text, sizeof text);
@@ -619,7 +375,7 @@ Test(minimise, no_minimum) {
              .hessian = hill_hessian,
              .constraint = line,
              .jacobian = line_jacobian};
-  vin_minimise_desc desc = describe(&s, false);
+  vin_minimise_desc desc = small_describe(&s, false);
   double y[2] = {1, 0};
   char text[512];
   vin_status status = vin_minimise(&desc, NULL, y, NULL, NULL, text, sizeof text);
@@ -630,7 +386,7 @@ Test(minimise, no_minimum) {
 /* Every allocation fails once: an error, nothing lost, no leak. */
 Test(minimise, allocation_failures) {
   small s = ellipse_problem(2);
-  vin_minimise_desc desc = describe(&s, true);
+  vin_minimise_desc desc = small_describe(&s, true);
   for (int64_t k = 1;; k++) {
     test_allocator allocator = {.fail_at = k};
     vin_context context = test_context(&allocator);

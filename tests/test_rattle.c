@@ -329,3 +329,68 @@ Test(rattle, a_row_at_rest_among_fast_ones) {
   test_state_free(&state);
   test_mechanism_free(x);
 }
+
+/* A falling chain in units of `scale` m, with gravity to match: the same motion. */
+static test_mechanism *scaled_chain(double scale) {
+  test_mechanism *x = test_chain(10, scale, 1);
+  x->gravity[1] *= scale;
+  return built(x);
+}
+
+/* Whatever the size of a model, the constraints are met to the rounding of its positions with the
+ * default options. 10 links: |p| <= 10, J = 2 d / 2 L, so that the floor is 4 eps (10 + 9) L; the small
+ * ones are asked for 1e3 x 1e-13 of that sum and mostly do better by a sweep's contraction. */
+Test(rattle, tolerance_follows_the_size) {
+  static const double scales[] = {1e-9, 1e-4, 1, 1e6};
+  for (int k = 0; k < 4; k++) {
+    test_mechanism *x = scaled_chain(scales[k]);
+    vin_options options = rattle();
+    vin_state state = test_run(x, &options, 1, 1000);
+    double gap = test_constraint_max(x, state.t, state.p) / scales[k];
+    double limit = fmax(4 * 2.3e-16 * 19, scales[k] < 1e-3 ? 19e-10 : 1e-13 / scales[k]);
+    cr_expect_leq(gap, limit, "scale %g: %g of a link", scales[k], gap);
+    test_state_free(&state);
+    test_mechanism_free(x);
+  }
+}
+
+/* ... and where the position stage does not converge, it says so at any size. */
+Test(rattle, fails_at_any_size) {
+  static const double scales[] = {1e-9, 1, 1e6};
+  for (int k = 0; k < 3; k++) {
+    test_mechanism *x = scaled_chain(scales[k]);
+    vin_options options = rattle();
+    options.max_sweeps = 2;
+    vin_integrator *integrator = test_integrator(x, &options);
+    vin_state from = test_state(x), to = test_state(x);
+    for (vin_int i = 0; i < x->n; i++) from.v[i] = i % 2 == 0 ? 0 : 50 * scales[k] * sin(i);
+    cr_expect_eq(vin_integrator_step(integrator, &from, 2e-2, &to), VIN_STEP_FAILED);
+    vin_integrator_destroy(integrator);
+    test_state_free(&from), test_state_free(&to);
+    test_mechanism_free(x);
+  }
+}
+
+/* What rounding takes from the positions is made up for: 10^6 m from the origin a point moves by 1e-3 m
+ * a step, which is rounded to 1.2e-10 m. Bodies in free fall know their path: after 4096 steps (h a
+ * power of two: t is exact) it is met to 2 roundings, where a walk at random leaves 64 / sqrt(12) of
+ * them and one-sided rounding up to 2000. */
+Test(rattle, positions_do_not_walk) {
+  test_mechanism *x = test_points(2, 2, 1);
+  x->rod[0] = (test_rod){.a = 0, .b = 1, .length = 1};
+  const double h = 1.0 / 1024, speed = 0.9172635, t = 4096 * h, g = 0.01234567;
+  x->p[0] = 1e6, x->p[2] = 1e6 + 1;
+  x->v[0] = x->v[2] = speed;
+  x->gravity[0] = g;
+  test_mechanism_build(x, NULL);
+  vin_options options = rattle();
+  vin_integrator *integrator = test_integrator(x, &options);
+  vin_state state = test_state(x);
+  cr_assert_eq(test_advance(integrator, x, &state, h, 4096), VIN_OK);
+  double path = speed * t + 0.5 * g * t * t;
+  cr_expect_float_eq(state.p[0] - 1e6, path, 2.4e-10, "%g", state.p[0] - 1e6 - path);
+  cr_expect_float_eq(state.p[2] - 1e6 - 1, path, 2.4e-10, "%g", state.p[2] - 1e6 - 1 - path);
+  vin_integrator_destroy(integrator);
+  test_state_free(&state);
+  test_mechanism_free(x);
+}

@@ -65,9 +65,8 @@ VIN_API const char *vin_projection_name(vin_projection projection);
 VIN_API vin_status vin_projection_from_name(vin_projection *projection, const char *name);
 
 /** Stabilisation of the acceleration-level constraint, theory (29a) to (29c): what Phi and h = Phi' decay
- *  by where nothing projects. For taylor2, euler, rk4, collatz, dopri5, and (orders 1 and 2) the
- *  implicit methods on the reduced system; other methods refuse an order > 0 with
- *  VIN_ERR_UNSUPPORTED. Explicit steps are stable only while the gains are below about 1/h (limits:
+ *  by where nothing projects. For taylor2, euler, rk4, collatz, dopri5 and the implicit methods on the
+ *  reduced system; other methods refuse an order > 0 with VIN_ERR_UNSUPPORTED. Explicit steps are stable only while the gains are below about 1/h (limits:
  *  theory (29d)). */
 typedef struct vin_baumgarte {
   int order;          /* 0..3; default 0: none */

@@ -10,6 +10,7 @@
 #include "vincula/linsys.h"
 #include "vincula/model.h"
 #include "vincula/project.h"
+#include "vincula/project_dae.h"
 #include "vincula/sim.h"
 #include "vincula/sparse.h"
 #include "vincula/study.h"

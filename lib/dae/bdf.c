@@ -180,6 +180,9 @@ static double accept(vin_dae_integrator *self, double h) {
   }
   memcpy(self->dense, d, (size_t)(k + 1) * (size_t)n * sizeof *d);
   self->dense_order = k;
+  /* between the ends the change grows from zero, so that dense output stays continuous */
+  for (vin_int i = 0; self->shifted && i < n; i++) self->dense[n + i] += self->psi[i];
+  self->shifted = false;
   self->jacobian_current = false;
   if (self->contraction > 0.3) self->jacobian_known = false;
   self->equal_steps++;
@@ -221,4 +224,12 @@ static void interpolate(const vin_dae_integrator *self, double s, double *y) {
   }
 }
 
-const vini_dae_method vini_bdf_method = {"bdf", 4, attempt, accept, reject, restart, interpolate};
+/* The whole past moves with y_new: differences stay as they are. A past that keeps its place would make
+ * the next step react to a jump, by some times its height, and the next projection to that. */
+static void shift(vin_dae_integrator *self, const double *change) {
+  memcpy(self->psi, change, (size_t)self->n * sizeof *change);
+  self->shifted = true;
+}
+
+const vini_dae_method vini_bdf_method = {"bdf",  4,       attempt, accept,
+                                         reject, restart, shift,   interpolate};

@@ -28,10 +28,16 @@ typedef struct vini_dae_method {
   double (*accept)(vin_dae_integrator *self, double h);
   double (*reject)(vin_dae_integrator *self, double h);
   void (*restart)(vin_dae_integrator *self);
+  /* y_new was moved by `change` (n), which it takes over into what it keeps */
+  void (*shift)(vin_dae_integrator *self, const double *change);
   void (*interpolate)(const vin_dae_integrator *self, double s, double *y); /* s in -1..0 */
 } vini_dae_method;
 
 extern const vini_dae_method vini_radau_method, vini_bdf_method;
+
+/* Moves the state that a step reaches, before it is accepted. A status > 0 fails the step; *text is set
+ * in any case. */
+typedef vin_status (*vini_dae_correction)(void *user, double t, double *y, const char **text);
 
 /* Radau IIA, 3 stages: A^-1 = T Lambda T^-1, theory (R3). */
 typedef struct vini_radau_tableau {
@@ -100,6 +106,10 @@ struct vin_dae_integrator {
   int k; /* order */
   int equal_steps;
   vin_dae_integrator_stats stats;
+
+  vini_dae_correction correction; /* NULL: none */
+  void *correction_user;
+  bool shifted; /* bdf: psi is what the correction changed */
 };
 
 /* f at t_start + tau; outside of the domain: VIN_RETRY. */
@@ -126,6 +136,10 @@ vin_status vini_iteration_solve_pair(vin_dae_integrator *self, double *x);
 void vini_iteration_mass(const vin_dae_integrator *self, double scale, const double *x, double *y);
 /* What a status of the functions above means for an attempt; kept for a fatal one. */
 vini_outcome vini_iteration_outcome(vin_dae_integrator *self, vin_status status);
+
+/* From now on, until it is replaced; NULL: none. */
+void vini_dae_integrator_correct(vin_dae_integrator *self, vini_dae_correction correction,
+                                 void *user);
 
 /* Initial step and consistency of the start; factorises twice. */
 vin_status vini_dae_integrator_trial(vin_dae_integrator *self);

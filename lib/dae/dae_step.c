@@ -155,6 +155,28 @@ static vin_status accept(vin_dae_integrator *self, double h, bool lands, double 
   return VIN_OK;
 }
 
+void vini_dae_integrator_correct(vin_dae_integrator *self, vini_dae_correction correction,
+                                 void *user) {
+  self->correction = correction;
+  self->correction_user = user;
+}
+
+/* y_new := the corrected state; on failure the attempt has failed. */
+static vini_outcome correct(vin_dae_integrator *self, double t) {
+  if (self->correction == NULL) return VINI_OUTCOME_DONE;
+  const char *text = "";
+  double *change = self->rhs; /* no longer needed */
+  memcpy(change, self->y_new, (size_t)self->n * sizeof *change);
+  self->status = self->correction(self->correction_user, t, self->y_new, &text);
+  if (self->status != VIN_OK) {
+    vini_fail(&self->object, self->status, "%s", text);
+    return self->status > 0 ? VINI_OUTCOME_RETRY : VINI_OUTCOME_FATAL;
+  }
+  for (vin_int i = 0; i < self->n; i++) change[i] = self->y_new[i] - change[i];
+  self->method->shift(self, change);
+  return VINI_OUTCOME_DONE;
+}
+
 /* Across a kink of f no step is short enough for the Jacobian of this side. After a few shorter ones,
  * that of the point where Newton's iteration stopped is tried, for the same step. */
 static bool look_ahead(vin_dae_integrator *self, trouble *now, vini_outcome outcome, double h) {
@@ -209,8 +231,12 @@ static vin_status try_step(vin_dae_integrator *self, double t_limit, trouble *no
   if (outcome == VINI_OUTCOME_FATAL) return self->status;
   if (outcome != VINI_OUTCOME_DONE) return failed(self, now, outcome, h);
   if (self->error < 1 || self->options.fixed_step > 0) {
-    *accepted = true;
-    return accept(self, h, lands, t_limit);
+    outcome = correct(self, lands ? t_limit : self->t_start + (self->tau + h));
+    if (outcome == VINI_OUTCOME_FATAL) return self->status;
+    *accepted = outcome == VINI_OUTCOME_DONE;
+    if (*accepted) return accept(self, h, lands, t_limit);
+    now->last = outcome;
+    return failed(self, now, outcome, h);
   }
   note_error(self, now, h);
   self->stats.rejected++;

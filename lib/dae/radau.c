@@ -234,5 +234,10 @@ static void restart(vin_dae_integrator *self) {
   self->contraction_reserve = 1;
 }
 
-const vini_dae_method vini_radau_method = {"radau", 7,       attempt,   accept,
-                                           reject,  restart, polynomial};
+/* The last stage is y_new. */
+static void shift(vin_dae_integrator *self, const double *change) {
+  for (vin_int i = 0; i < self->n; i++) self->z[2 * self->n + i] += change[i];
+}
+
+const vini_dae_method vini_radau_method = {"radau", 7,       attempt, accept,
+                                           reject,  restart, shift,   polynomial};

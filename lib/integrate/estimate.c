@@ -165,7 +165,7 @@ bool vini_control_allocate(vin_integrator *self) {
     if (*wanted[k] == NULL) return false;
   }
   bool returns = controlled || self->options.max_halvings > 0;
-  if (!returns || !(self->method->flags & VINI_METHOD_ACCELERATION)) return true;
+  if (!returns || !(third || (self->method->flags & VINI_METHOD_ACCELERATION))) return true;
   return vini_mark_allocate(self);
 }
 

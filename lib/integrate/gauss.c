@@ -1,5 +1,5 @@
-/* Gauss-Legendre quadrature by Newton's method on the Legendre polynomials. In long double, so that
- * the rounding to double is the only error that counts. */
+/* Gauss-Legendre quadrature by Newton's method on the Legendre polynomials. In long double, where that is wider
+ * than double: the line-integral methods feel the rounding of their coefficients, theory (L10). */
 #include "integrate/gauss.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static long double root(int k, int i, long double *derivative) {
   return x;
 }
 
-void vini_gauss(int k, double *c, double *b) {
+void vini_gauss(int k, long double *c, long double *b) {
   for (int i = 0; 2 * i < k; i++) {
     long double derivative = 1, x = 0;
     if (2 * i + 1 == k) { /* the middle one */
@@ -41,9 +41,9 @@ void vini_gauss(int k, double *c, double *b) {
       x = root(k, i, &derivative);
     }
     long double weight = 1 / ((1 - x * x) * derivative * derivative);
-    c[i] = (double)((1 - x) / 2);
-    c[k - 1 - i] = (double)((1 + x) / 2);
-    b[i] = b[k - 1 - i] = (double)weight;
+    c[i] = (1 - x) / 2;
+    c[k - 1 - i] = (1 + x) / 2;
+    b[i] = b[k - 1 - i] = weight;
   }
 }
 
@@ -52,8 +52,8 @@ static long double xi(int j) {
   return 0.5L / sqrtl(4.0L * j * j - 1);
 }
 
-void vini_legendre(int count, double c, double *value, double *integral) {
-  long double x = 2 * (long double)c - 1, p[VINI_GAUSS_MOST + 1];
+void vini_legendre(int count, long double c, long double *value, long double *integral) {
+  long double x = 2 * c - 1, p[VINI_GAUSS_MOST + 1];
   long double before = 1, now = x;
   p[0] = 1;
   for (int j = 1; j <= count; j++) { /* one more than asked for: the integrals need it */
@@ -63,9 +63,9 @@ void vini_legendre(int count, double c, double *value, double *integral) {
     now = next;
   }
   for (int j = 0; j < count; j++) {
-    if (value != NULL) value[j] = (double)p[j];
+    if (value != NULL) value[j] = p[j];
     if (integral == NULL) continue;
-    integral[j] = j == 0 ? c : (double)(xi(j + 1) * p[j + 1] - xi(j) * p[j - 1]);
+    integral[j] = j == 0 ? c : xi(j + 1) * p[j + 1] - xi(j) * p[j - 1];
   }
 }
 

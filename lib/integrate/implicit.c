@@ -19,11 +19,6 @@ static vin_status check_options(vin_integrator *self) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "spectral_radius is %g, must be in 0..1",
                      o->spectral_radius);
   }
-  if (o->baumgarte.order > 2) {
-    return vini_fail(object, VIN_ERR_UNSUPPORTED,
-                     "%s takes Baumgarte's stabilisation of first and second order only",
-                     self->method->name);
-  }
   return VIN_OK;
 }
 
@@ -31,7 +26,8 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
   const vin_context *context = &self->object.context;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   vin_method method = self->options.method;
-  size_t past = method == VIN_METHOD_BDF2 ? n : 0,
+  size_t third = self->options.baumgarte.order == 3 ? m : 0;
+  size_t past = method == VIN_METHOD_BDF2 ? n : 0, past_w = past > 0 ? third : 0,
          algorithmic = method == VIN_METHOD_GENERALIZED_ALPHA ? n : 0,
          combined = stages > 1 ? stages * (n + m) : 0;
   struct {
@@ -50,6 +46,9 @@ static bool allocate(vin_integrator *self, vini_implicit *data, size_t stages) {
                 {&data->guess_l, stages * m},
                 {&data->past_p, past},
                 {&data->past_v, past},
+                {&data->w_base, third},
+                {&data->wdot, stages * third},
+                {&data->past_w, past_w},
                 {&data->algorithmic, algorithmic}};
   enum { COUNT = sizeof wanted / sizeof *wanted };
   size_t total = 0;
@@ -116,21 +115,16 @@ vin_status vini_implicit_find_dropped(vin_integrator *self, double t, const doub
 vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double *p,
                                     const double *v, bool factored) {
   vini_implicit *data = self->data;
-  VINI_TRY(vini_projector_acceleration(self->projector, t, p, v, factored, self->vdot, data->lambda,
-                                       NULL));
+  VINI_TRY(vini_accelerate(self, t, p, v, self->w, factored, self->vdot, data->lambda, self->wdot));
   take_dropped(self);
   return VIN_OK;
-}
-
-double vini_stabilised(const vin_integrator *self, double gamma, double beta) {
-  const vin_baumgarte *b = &self->options.baumgarte;
-  if (b->order == 1) return gamma / b->tau;
-  return b->order == 2 ? b->omega * (2 * b->zeta * gamma + b->omega * beta) : 0;
 }
 
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from) {
   vini_implicit *data = self->data;
   data->matrix.factored = data->pair.factored = false;
   data->past_h = 0;
+  if (self->w != NULL && !self->w_rewound) memset(self->w, 0, (size_t)self->m * sizeof(double));
+  self->w_rewound = false;
   return vini_implicit_accelerate(self, from->t, from->p, from->v, false);
 }

@@ -11,8 +11,9 @@
 typedef struct vini_stage {
   double t, h;
   const double *p_base, *v_base; /* n */
-  double gamma, beta;
+  double gamma, beta;            /* beta = gamma^2 where G = 0 */
   bool position_level;
+  int index; /* of radau5's stages: where wdot goes */
 } vini_stage;
 
 /* How an iteration goes. */
@@ -47,7 +48,10 @@ typedef struct vini_implicit {
   double *guess_a, *guess_l; /* the same: where the iteration began */
   double *past_p, *past_v;   /* n: bdf2: the end before the last */
   double *algorithmic;       /* n: generalized-alpha: its own acceleration at the last end */
-  double past_h;             /* of the last step; 0: none */
+  /* third-order stabilisation: Phi'' = w_base + gamma wdot in the present stage (m; radau5: w_base is
+   * that of the start, gamma 0, and wdot has three), past_w that of the end before the last (m, bdf2) */
+  double *w_base, *wdot, *past_w;
+  double past_h; /* of the last step; 0: none */
 } vini_implicit;
 
 /* Common part of the create hooks: options, tangents, memory for `stages` stages. The Newton
@@ -55,12 +59,10 @@ typedef struct vini_implicit {
 vin_status vini_implicit_begin(vin_integrator *self, int stages);
 void vini_implicit_destroy(vin_integrator *self);
 
-/* Acceleration, multipliers and dependent rows at a state; self->vdot and lambda of the data. */
+/* Acceleration, multipliers, dependent rows at a state, and the rate of Phi'' there: self->vdot, lambda
+ * of the data, self->wdot. */
 vin_status vini_implicit_accelerate(vin_integrator *self, double t, const double *p,
                                     const double *v, bool factored);
-/* What Baumgarte's stabilisation adds to the factor 1 of Phi_p in the constraint rows of the Newton
- * matrix, for v = .. + gamma a, p = .. + beta a. */
-double vini_stabilised(const vin_integrator *self, double gamma, double beta);
 /* At a start that is not the end of the last step: the same, and what was kept is forgotten. */
 vin_status vini_implicit_restart(vin_integrator *self, const vin_state *from);
 

@@ -75,7 +75,9 @@ static vin_status constraint_rows(vin_integrator *self, const vini_stage *stage,
     for (vin_int i = 0; i < self->m; i++) x[i] = -x[i] / stage->beta;
     return VIN_OK;
   }
-  VINI_TRY(vini_acceleration_rows(self, stage->t, p, v, NULL, NULL, x));
+  const vini_implicit *data = self->data;
+  double *wdot = self->w == NULL ? NULL : data->wdot + (size_t)stage->index * (size_t)self->m;
+  VINI_TRY(vini_implicit_rows(self, stage->t, p, v, data->w_base, stage->gamma, wdot, x));
   vini_projector_add_jacobian(projector, -1, a, x);
   return VIN_OK;
 }
@@ -141,7 +143,9 @@ static vin_status factor(vin_integrator *self, const vini_stage *stage, const do
   if (!stage->position_level) {
     block.g_p = stage->beta;
     block.g_v = stage->gamma;
-    block.rows += vini_stabilised(self, stage->gamma, stage->beta);
+    double share[2];
+    vini_stabilised(self, (const double[2]){stage->gamma, 0}, share);
+    block.rows += share[0];
   }
   data->gamma = stage->gamma;
   data->beta = stage->beta;

@@ -84,10 +84,11 @@ static void place(const vin_integrator *self, const vin_state *from, double h, i
   }
 }
 
-static vini_block block_of(const vin_integrator *self, double mass, double gamma, double beta) {
+/* share: of stabilisation in the constraint rows */
+static vini_block block_of(double mass, double gamma, double beta, double share) {
   return (vini_block){.mass = mass,
                       .jacobian = mass,
-                      .rows = mass + vini_stabilised(self, gamma, beta),
+                      .rows = mass + share,
                       .f_p = beta,
                       .f_v = gamma,
                       .g_p = beta,
@@ -114,10 +115,13 @@ static vin_status factor(vin_integrator *self, const vin_state *from, double h, 
   double size = inverse_alpha * inverse_alpha + inverse_beta * inverse_beta;
   double mu = h / inverse_real, re = h * inverse_alpha / size, im = -h * inverse_beta / size;
   double square_re = re * re - im * im, square_im = 2 * re * im;
-  const vini_block real = block_of(self, 1, mu, mu * mu),
+  double share[2], pair[2];
+  vini_stabilised(self, (const double[2]){mu, 0}, share);
+  vini_stabilised(self, (const double[2]){re, im}, pair);
+  const vini_block real = block_of(1, mu, mu * mu, share[0]),
                    complex[4] = {
-                       block_of(self, 1, re, square_re), block_of(self, 0, -im, -square_im),
-                       block_of(self, 0, im, square_im), block_of(self, 1, re, square_re)};
+                       block_of(1, re, square_re, pair[0]), block_of(0, -im, -square_im, -pair[1]),
+                       block_of(0, im, square_im, pair[1]), block_of(1, re, square_re, pair[0])};
   data->gamma = h;
   VINI_TRY(vini_augmented_factor(&data->matrix, &real, projector->mass_values,
                                  projector->jacobian_values));
@@ -137,6 +141,40 @@ static void combine(const vin_integrator *self, const double by[STAGES][STAGES],
   }
 }
 
+/* Third-order stabilisation: with W = -(alpha (w0 + h a W) + beta h + gamma Phi) in all stages, the sum
+ * h a W is B r of the rates r that belong to w0, B = h a (1 + alpha h a)^-1, theory (106a). */
+static void third_order(const vin_integrator *self, double h, double by[STAGES][STAGES]) {
+  double shift = h * self->options.baumgarte.a, real = h / (inverse_real + shift),
+         re = inverse_alpha + shift, factor = h / (re * re + inverse_beta * inverse_beta),
+         im = inverse_beta * factor;
+  re *= factor;
+  for (int i = 0; i < STAGES; i++) {
+    const double *row = transform[i];
+    double left[STAGES] = {row[0] * real, row[1] * re - row[2] * im, row[1] * im + row[2] * re};
+    for (int j = 0; j < STAGES; j++) {
+      by[i][j] = left[0] * inverse[0][j] + left[1] * inverse[1][j] + left[2] * inverse[2][j];
+    }
+  }
+}
+
+/* y += row i of B applied to the rates */
+static void add_third_order(const vin_integrator *self, const double row[STAGES], double *y) {
+  const vini_implicit *data = self->data;
+  size_t m = (size_t)self->m;
+  const double *r = data->wdot;
+  for (size_t c = 0; c < m; c++) {
+    if (!data->dropped[c]) y[c] += row[0] * r[c] + row[1] * r[m + c] + row[2] * r[2 * m + c];
+  }
+}
+
+/* Phi'' at the end, from the rates of the last iteration, to data->w_base. */
+static void end_third_order(vin_integrator *self, double h) {
+  double by[STAGES][STAGES];
+  if (self->w == NULL) return;
+  third_order(self, h, by);
+  add_third_order(self, by[STAGES - 1], ((vini_implicit *)self->data)->w_base);
+}
+
 /* Residuals of all stages, and their increments in data->x. */
 static vin_status increments(vin_integrator *self, const vin_state *from, double h,
                              vini_newton *newton) {
@@ -146,11 +184,18 @@ static vin_status increments(vin_integrator *self, const vin_state *from, double
   newton->residual = 0;
   for (int i = 0; i < STAGES; i++) {
     double *x = data->x + (size_t)i * size;
-    vini_stage stage = {.t = from->t + t.c[i] * h, .h = h};
+    vini_stage stage = {.t = from->t + t.c[i] * h, .h = h, .index = i};
     place(self, from, h, i, data->p, data->v);
     VINI_TRY(
         vini_stage_residual(self, &stage, data->p, data->v, stage_a(self, i), stage_l(self, i), x));
     newton->residual = vini_max(newton->residual, vini_max_abs(x, self->n));
+  }
+  if (self->w != NULL) {
+    double by[STAGES][STAGES];
+    third_order(self, h, by);
+    for (int i = 0; i < STAGES; i++) {
+      add_third_order(self, by[i], data->x + (size_t)i * size + self->n);
+    }
   }
   combine(self, inverse, data->x, data->y);
   VINI_TRY(vini_augmented_solve(&data->matrix, data->y));
@@ -297,12 +342,16 @@ static vin_status estimate(vin_integrator *self, const vin_state *from, double h
 
 static vin_status step(vin_integrator *self, const vin_state *from, double h, vin_state *to) {
   vini_implicit *data = self->data;
+  size_t rows = self->w == NULL ? 0 : (size_t)self->m;
+  if (rows > 0) memcpy(data->w_base, self->w, rows * sizeof(double));
   VINI_TRY(solve(self, from, h));
+  end_third_order(self, h);
   const double *a = stage_a(self, STAGES - 1);
   vini_stage end = {.t = from->t + h, .h = h};
   place(self, from, h, STAGES - 1, to->p, to->v);
   VINI_TRY(vini_stage_check_dropped(self, &end, to->p, to->v, a));
   VINI_TRY(estimate(self, from, h, to));
+  if (rows > 0) memcpy(self->w, data->w_base, rows * sizeof(double));
   memcpy(self->vdot, a, (size_t)self->n * sizeof(double));
   memcpy(data->lambda, stage_l(self, STAGES - 1), (size_t)self->m * sizeof(double));
   memcpy(to->lambda, data->lambda, (size_t)self->m * sizeof(double));

@@ -1,6 +1,7 @@
 /* Implicit methods on the reduced system, theory (103): backward Euler, midpoint, Crank-Nicolson, BDF2;
  * then the projections, as for the explicit methods. Every stage is
- *     v = v_base + gamma a,  p = base + gamma v,  F(p, v, a, lambda) = 0,  G(p, v, a) = 0. */
+ *     v = v_base + gamma a,  p = base + gamma v,  F(p, v, a, lambda) = 0,  G(p, v, a) = 0,
+ * and with third-order stabilisation Phi'' = w_base + gamma wdot. */
 #include "integrate/implicit.h"
 
 #include <math.h>
@@ -20,6 +21,16 @@ vin_status vini_reduced_create(vin_integrator *self) {
   return status == VIN_OK ? VIN_OK : vini_fail(&self->object, status, "%s", object->text);
 }
 
+/* w_base := one self->w + past past_w + rate wdot, of the last end, the one before, and the last stage (or
+ * end: `at`). Only with third-order stabilisation. */
+static void base_w(vin_integrator *self, double one, double past, double rate, const double *at) {
+  vini_implicit *data = self->data;
+  for (vin_int c = 0; self->w != NULL && c < self->m; c++) {
+    data->w_base[c] = one * self->w[c] + (past == 0 ? 0 : past * data->past_w[c]) +
+                      (rate == 0 ? 0 : rate * at[c]);
+  }
+}
+
 /* Solves the stage at t with v_base and the base of p in the data; to p, v. */
 static vin_status solve(vin_integrator *self, double t, double h, double gamma, double *p,
                         double *v) {
@@ -31,7 +42,9 @@ static vin_status solve(vin_integrator *self, double t, double h, double gamma, 
                       .v_base = data->v_base,
                       .gamma = gamma,
                       .beta = gamma * gamma};
-  return vini_stage_solve(self, &stage, p, v);
+  VINI_TRY(vini_stage_solve(self, &stage, p, v));
+  for (vin_int c = 0; self->w != NULL && c < self->m; c++) data->w_base[c] += gamma * data->wdot[c];
+  return VIN_OK;
 }
 
 static vin_status one_stage(vin_integrator *self, const vin_state *from, double h, double gamma,
@@ -39,6 +52,7 @@ static vin_status one_stage(vin_integrator *self, const vin_state *from, double 
   vini_implicit *data = self->data;
   memcpy(data->p_base, from->p, (size_t)self->n * sizeof(double));
   memcpy(data->v_base, from->v, (size_t)self->n * sizeof(double));
+  base_w(self, 1, 0, 0, NULL);
   return solve(self, t, h, gamma, to->p, to->v);
 }
 
@@ -58,6 +72,7 @@ static vin_status trapezoidal(vin_integrator *self, const vin_state *from, doubl
     data->v_base[i] = from->v[i] + 0.5 * h * self->vdot[i];
     data->p_base[i] = from->p[i] + 0.5 * h * from->v[i];
   }
+  base_w(self, 1, 0, 0.5 * h, self->wdot);
   return solve(self, from->t + h, h, 0.5 * h, to->p, to->v);
 }
 
@@ -70,6 +85,7 @@ static vin_status start_bdf2(vin_integrator *self, const vin_state *from, double
     data->p_base[i] = from->p[i] + (1 - g) * h * to->v[i];
     data->v_base[i] = from->v[i] + (1 - g) * h * data->a[i];
   }
+  base_w(self, 1, 0, (1 - g) * h, data->wdot);
   return solve(self, from->t + h, h, g * h, to->p, to->v);
 }
 
@@ -86,10 +102,12 @@ static vin_status bdf2(vin_integrator *self, const vin_state *from, double h, vi
       data->p_base[i] = last * from->p[i] + past * data->past_p[i];
       data->v_base[i] = last * from->v[i] + past * data->past_v[i];
     }
+    base_w(self, last, past, 0, NULL);
     VINI_TRY(solve(self, from->t + h, h, h * (1 + ratio) / (1 + 2 * ratio), to->p, to->v));
   }
   memcpy(data->past_p, from->p, (size_t)self->n * sizeof(double));
   memcpy(data->past_v, from->v, (size_t)self->n * sizeof(double));
+  if (self->w != NULL) memcpy(data->past_w, self->w, (size_t)self->m * sizeof(double));
   return VIN_OK;
 }
 
@@ -112,6 +130,11 @@ static vin_status step(vin_integrator *self, const vin_state *from, double h, vi
   memcpy(data->a, self->vdot, n * sizeof(double));
   memcpy(data->l, data->lambda, m * sizeof(double));
   VINI_TRY(advance(self, from, h, to));
+  /* Phi'' of the stage is that of the end; the midpoint rule goes as far again */
+  double beyond = self->options.method == VIN_METHOD_MIDPOINT ? 2 : 1;
+  for (vin_int c = 0; self->w != NULL && c < self->m; c++) {
+    self->w[c] += beyond * (data->w_base[c] - self->w[c]);
+  }
   bool factored = false;
   VINI_TRY(vini_project_step(self, from, from->t + h, to, &factored));
   vin_method method = self->options.method;

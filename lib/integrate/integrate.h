@@ -44,6 +44,7 @@ typedef struct vini_mark {
   double *vdot, *w, *wdot; /* n, m, m; NULL: not made */
   int64_t since_projection;
   bool known;
+  bool w_known; /* w alone was copied */
 } vini_mark;
 
 /* Every vin_method has its line, in order. */
@@ -72,7 +73,9 @@ struct vin_integrator {
   double *z;         /* 2 (n + m): velocity stage and next position stage, solved together */
   double *next;      /* n: increment of the next position stage, predicted: the second half of z */
   double *s;         /* m: right-hand side of the position stage */
+  double *rest;      /* n: what the positions have lost to rounding, to be made up for */
   double *floor;     /* m: rounding floors of Phi, renewed every FLOOR_STEPS steps */
+  double sharp;      /* tolerance of Phi: less than the user's in small models */
   int floor_age;     /* steps since then; -1: not known */
   double *s_past[3]; /* m each: converged s of the last steps, newest first */
   int s_count;
@@ -87,6 +90,8 @@ struct vin_integrator {
   vini_dense *dense; /* NULL: not asked for */
   /* third-order stabilisation: Phi'' at the last end and its rate (m), else NULL */
   double *w, *wdot;
+  bool
+      w_rewound; /* w belongs to the state that the next step starts from, though nothing else does */
 };
 
 /* Methods. `continues`: from is the end of the last step and self->valid holds. */
@@ -109,6 +114,12 @@ vin_status vini_stabilise_check(vin_integrator *self); /* options.baumgarte */
  * holds Phi_p at (t, p). Third order only: w (m) is Phi'', wdot (m) receives its rate. */
 vin_status vini_acceleration_rows(vin_integrator *self, double t, const double *p, const double *v,
                                   const double *w, double *wdot, double *g);
+/* The same with Phi'' = w_base + gamma wdot, and wdot its rate at that place. */
+vin_status vini_implicit_rows(vin_integrator *self, double t, const double *p, const double *v,
+                              const double *w_base, double gamma, double *wdot, double *g);
+/* By what the derivative of these rows by v' exceeds that without stabilisation, in units of Phi_p, for
+ * v = .. + gamma v', p = .. + gamma^2 v', as real and imaginary part of a complex gamma. */
+void vini_stabilised(const vin_integrator *self, const double gamma[2], double share[2]);
 /* Solves M v' + Phi_p' lambda = f, Phi_p v' = g. factored: as vini_projector_acceleration(). */
 vin_status vini_accelerate(vin_integrator *self, double t, const double *p, const double *v,
                            const double *w, bool factored, double *vdot, double *lambda,

@@ -113,6 +113,7 @@ static bool allocate(vin_integrator *self) {
                 {&self->z, increments ? 2 * (n + m) : 1},
                 {&self->s, increments ? m : 1},
                 {&self->floor, increments ? m : 1},
+                {&self->rest, increments ? n : 1},
                 {&self->s_past[0], increments ? m : 1},
                 {&self->s_past[1], increments ? m : 1},
                 {&self->s_past[2], increments ? m : 1}};
@@ -130,7 +131,7 @@ static void free_content(vin_integrator *self) {
   const vin_context *context = &self->object.context;
   double *owned[] = {self->f,         self->vdot,      self->wn[0],     self->wn[1], self->wn[2],
                      self->wn[3],     self->wm[0],     self->wm[1],     self->z,     self->s,
-                     self->s_past[0], self->s_past[1], self->s_past[2], self->floor};
+                     self->s_past[0], self->s_past[1], self->s_past[2], self->floor, self->rest};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
   vini_control_free(self);
   vin_projector_destroy(self->projector);

@@ -347,6 +347,7 @@ static vin_status solve_and_judge(vin_integrator *self, const vini_line_state *s
          fabs(error) < 0.5 * last && t->k < VINI_GAUSS_MOST) {
     last = fabs(error);
     vini_line_table_fill(t, (int)vini_min_int(t->k + t->s, VINI_GAUSS_MOST), t->s, t->r);
+    vini_line_table_step(t, h);
     VINI_TRY(vini_line_iterate(self, start, h));
     VINI_TRY(finish(self, start, h, end, &error, &scale));
   }
@@ -420,6 +421,7 @@ vin_status vini_line_step(vin_integrator *self, const vin_state *from, double h,
   vini_line *line = self->data;
   vini_line_state *start = find_start(self, from, continues), *end = unused(line, start);
   if (!line->chosen) choose_nodes(self, start);
+  vini_line_table_step(&line->table, h);
   if (end == line->begin) line->begin = NULL;
   self->factor_fits = false;
   vin_status status = solve_and_judge(self, start, h, end);

@@ -16,16 +16,27 @@ typedef struct vini_line_state {
   double failed_end; /* of an anchor: where the step that failed from here would have ended */
 } vini_line_state;
 
+/* A coefficient and what its rounding to double left over, theory (L10). */
+typedef struct vini_coefficient {
+  double high, low;
+} vini_coefficient;
+
 /* Coefficients for (k, s, r). */
 typedef struct vini_line_table {
   int k, s, r;
   double c[VINI_GAUSS_MOST], b[VINI_GAUSS_MOST];
-  double value[VINI_GAUSS_MOST][VINI_GAUSS_MOST];    /* P_j(c_l): [l][j] */
-  double integral[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* I_j(c_l): [l][j] */
-  double x[VINI_GAUSS_MOST][VINI_GAUSS_MOST];        /* X_s, theory (L5) */
+  double value[VINI_GAUSS_MOST][VINI_GAUSS_MOST];              /* P_j(c_l): [l][j] */
+  vini_coefficient weight[VINI_GAUSS_MOST][VINI_GAUSS_MOST];   /* b_l P_j(c_l): [l][j] */
+  vini_coefficient integral[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* I_j(c_l): [l][j] */
+  double x[VINI_GAUSS_MOST][VINI_GAUSS_MOST];                  /* X_s, theory (L5) */
   double x_inverse[VINI_GAUSS_MOST][VINI_GAUSS_MOST];
   double xr_inverse[VINI_GAUSS_MOST][VINI_GAUSS_MOST]; /* of X_r */
   double end[VINI_GAUSS_MOST];                         /* P_j(1) */
+  /* of a step length: h X in the numbers that are used, and y with v1 = v0 + sum_j y_j d_j, which is
+   * h theta_0 for just these numbers, theory (L10) */
+  double h; /* 0: not computed */
+  double hx[VINI_GAUSS_MOST][VINI_GAUSS_MOST];
+  vini_coefficient y[VINI_GAUSS_MOST];
   /* predictor, theory (L9): new d = extend d, new lambda = shift lambda, for steps whose lengths
    * have this ratio; 0: not computed */
   double ratio;
@@ -79,6 +90,7 @@ vin_status vini_line_step(vin_integrator *self, const vin_state *from, double h,
 
 /* line_integral_table.c */
 void vini_line_table_fill(vini_line_table *table, int k, int s, int r);
+void vini_line_table_step(vini_line_table *table, double h);
 void vini_line_table_predict(vini_line_table *table, double ratio);
 
 /* line_integral_nodes.c: theta and c at the present d_next, l_next; theory (L2), (L3). */

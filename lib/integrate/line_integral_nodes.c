@@ -13,24 +13,33 @@ static void add(vin_int count, double a, const double *restrict x, double *restr
   for (vin_int i = 0; i < count; i++) y[i] += a * x[i];
 }
 
+/* The same with a coefficient of more digits than a double has: theory (L10). */
+static void add_exact(vin_int count, vini_coefficient a, const double *restrict x,
+                      double *restrict y) {
+  const double high = a.high, low = a.low;
+  for (vin_int i = 0; i < count; i++) y[i] += high * x[i] + low * x[i];
+}
+
 void vini_line_node(const vin_integrator *self, const vini_line_state *start, double h, int l) {
   const vini_line *line = self->data;
   const vini_line_table *t = &line->table;
-  const double *value = t->value[l], *integral = t->integral[l];
+  const double *value = t->value[l];
+  const vini_coefficient *integral = t->integral[l];
+  const double c = integral[0].high, c_low = integral[0].low;
   vin_int n = self->n;
   /* small terms first: what is left of p and v, then the increments, p and v last */
   double *restrict u = line->u, *restrict rate = line->rate;
-  for (vin_int i = 0; i < n; i++) {
-    u[i] = integral[0] * (line->d_next[i] + start->v_low[i]);
-    rate[i] = start->v_low[i] + line->d_next[i]; /* P_0 = 1 */
-  }
-  for (int j = 1; j < t->s; j++) {
-    add(n, integral[j], line->d_next + (size_t)j * (size_t)n, u);
-    add(n, value[j], line->d_next + (size_t)j * (size_t)n, rate);
-  }
   const double *p = start->p, *p_low = start->p_low, *v = start->raw;
   for (vin_int i = 0; i < n; i++) {
-    u[i] = p[i] + (p_low[i] + h * (u[i] + integral[0] * v[i]));
+    rate[i] = start->v_low[i] + line->d_next[i]; /* P_0 = 1 */
+    u[i] = c * rate[i] + c_low * (rate[i] + v[i]);
+  }
+  for (int j = 1; j < t->s; j++) {
+    add_exact(n, integral[j], line->d_next + (size_t)j * (size_t)n, u);
+    add(n, value[j], line->d_next + (size_t)j * (size_t)n, rate);
+  }
+  for (vin_int i = 0; i < n; i++) {
+    u[i] = p[i] + (p_low[i] + h * (u[i] + c * v[i]));
     rate[i] += v[i];
   }
 }
@@ -46,7 +55,7 @@ void vini_line_end(const vin_integrator *self, const vini_line_state *start, dou
                    double *p_low, double *v, double *v_low) {
   const vini_line *line = self->data;
   const vini_line_table *t = &line->table;
-  const double *y = t->x_inverse[0], *d = line->d_next;
+  const double *d = line->d_next;
   size_t n = (size_t)self->n;
   for (size_t i = 0; i < n; i++) {
     double left, change = 0;
@@ -57,7 +66,10 @@ void vini_line_end(const vin_integrator *self, const vini_line_state *start, dou
     }
     if (v == NULL) continue;
     change = 0;
-    for (int j = t->s - 1; j >= 0; j--) change += y[j] * d[(size_t)j * n + i];
+    for (int j = t->s - 1; j >= 0; j--) {
+      const double dj = d[(size_t)j * n + i];
+      change += t->y[j].high * dj + t->y[j].low * dj;
+    }
     v[i] = compensated(start->raw[i], change, start->v_low[i], &left);
     if (v_low != NULL) v_low[i] = left;
   }
@@ -128,10 +140,10 @@ vin_status vini_line_evaluate(vin_integrator *self, const vini_line_state *start
   for (int l = 0; l < t->k; l++) {
     VINI_TRY(evaluate_node(self, start, h, l));
     for (int j = 0; j < t->s; j++) {
-      add(self->n, t->b[l] * t->value[l][j], line->force, line->theta + (size_t)j * n);
+      add_exact(self->n, t->weight[l][j], line->force, line->theta + (size_t)j * n);
     }
     for (int j = 1; j < t->r; j++) {
-      add(self->m, t->b[l] * t->value[l][j], line->gap, line->c + (size_t)j * m);
+      add_exact(self->m, t->weight[l][j], line->gap, line->c + (size_t)j * m);
     }
   }
   return evaluate_end(self, start, h);

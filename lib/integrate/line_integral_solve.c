@@ -87,27 +87,27 @@ vin_status vini_line_prepare_mass(vin_integrator *self, const vini_line_state *s
 }
 
 /* -R_i = h sum_j X_ij theta_j - M d_i into z. */
-static void load_residual(vin_integrator *self, double h, int i, double *z) {
+static void load_residual(vin_integrator *self, int i, double *z) {
   vini_line *line = self->data;
   const vini_line_table *t = &line->table;
   size_t n = (size_t)self->n;
   memset(z, 0, n * sizeof(double));
   vini_projector_add_mass(self->projector, -1, line->d_next + (size_t)i * n, z);
   for (int j = i > 0 ? i - 1 : 0; j <= i + 1 && j < t->s; j++) { /* X has three diagonals */
-    double x = h * t->x[i][j];
+    double x = t->hx[i][j];
     const double *theta = line->theta + (size_t)j * n;
     if (x == 0) continue;
     for (size_t q = 0; q < n; q++) z[q] += x * theta[q];
   }
 }
 
-static vin_status solve_kkt(vin_integrator *self, double h, bool polish) {
+static vin_status solve_kkt(vin_integrator *self, bool polish) {
   vini_line *line = self->data;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   int r = line->table.r;
   for (int i = 0; i < r; i++) {
     double *z = line->z + (size_t)i * (n + m);
-    load_residual(self, h, i, z);
+    load_residual(self, i, z);
     for (size_t c = 0; c < m; c++) z[n + c] = polish ? 0 : -line->c[(size_t)i * m + c];
   }
   if (line->blended) return vini_line_solve_blended(self, !polish);
@@ -119,15 +119,15 @@ static vin_status solve_kkt(vin_integrator *self, double h, bool polish) {
 
 /* z := M^-1 z for the degrees that have no multiplier of their own. The first of them sees the last
  * multiplier: mu_r = h X_r,r-1 lambda_r-1. */
-static vin_status solve_mass(vin_integrator *self, double h, const double *last_change) {
+static vin_status solve_mass(vin_integrator *self, const double *last_change) {
   vini_line *line = self->data;
   const vini_line_table *t = &line->table;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   for (int i = t->r; i < t->s; i++) {
     double *z = line->z + (size_t)t->r * (n + m) + (size_t)(i - t->r) * n;
-    load_residual(self, h, i, z);
+    load_residual(self, i, z);
     if (i == t->r && m > 0) {
-      vini_projector_add_transposed(self->projector, -h * t->x[i][i - 1], last_change, z);
+      vini_projector_add_transposed(self->projector, -t->hx[i][i - 1], last_change, z);
     }
     if (line->mass == NULL) {
       for (size_t q = 0; q < n; q++) z[q] *= line->inverse_mass[q];
@@ -178,10 +178,10 @@ static double update_polynomial(vin_integrator *self) {
 static vin_status sweep(vin_integrator *self, const vini_line_state *start, double h, bool polish,
                         double *change) {
   VINI_TRY(vini_line_evaluate(self, start, h));
-  VINI_TRY(solve_kkt(self, h, polish));
+  VINI_TRY(solve_kkt(self, polish));
   update_multipliers(self, h);
   vini_line *line = self->data;
-  VINI_TRY(solve_mass(self, h, line->lambda));
+  VINI_TRY(solve_mass(self, line->lambda));
   *change = update_polynomial(self);
   self->stats.sweeps++;
   return VIN_OK;

@@ -7,8 +7,9 @@
 bool vini_mark_allocate(vin_integrator *self) {
   const vin_context *context = &self->object.context;
   vini_mark *mark = &self->mark;
-  mark->vdot = vini_alloc(context, (size_t)self->n, sizeof(double));
-  if (mark->vdot == NULL) return false;
+  bool all = (self->method->flags & VINI_METHOD_ACCELERATION) != 0;
+  if (all) mark->vdot = vini_alloc(context, (size_t)self->n, sizeof(double));
+  if (all && mark->vdot == NULL) return false;
   if (self->w == NULL) return true;
   mark->w = vini_alloc(context, (size_t)self->m, sizeof(double));
   mark->wdot = vini_alloc(context, (size_t)self->m, sizeof(double));
@@ -34,7 +35,10 @@ static void copy(const vin_integrator *self, double *const to[3], double *const 
 void vini_integrator_mark(vin_integrator *self, bool continues) {
   vini_mark *mark = &self->mark;
   mark->since_projection = self->since_projection;
-  mark->known = mark->vdot != NULL && continues && self->valid;
+  bool usable = continues && self->valid;
+  mark->known = mark->vdot != NULL && usable;
+  mark->w_known = mark->vdot == NULL && mark->w != NULL && usable;
+  if (mark->w_known) memcpy(mark->w, self->w, (size_t)self->m * sizeof(double));
   if (!mark->known) return;
   copy(self, (double *[3]){mark->vdot, mark->w, mark->wdot},
        (double *[3]){self->vdot, self->w, self->wdot});
@@ -44,6 +48,8 @@ bool vini_integrator_rewind(vin_integrator *self) {
   const vini_mark *mark = &self->mark;
   vini_integrator_forget(self);
   self->since_projection = mark->since_projection;
+  if (mark->w_known) memcpy(self->w, mark->w, (size_t)self->m * sizeof(double));
+  self->w_rewound = mark->w_known;
   if (!mark->known) return false;
   copy(self, (double *[3]){self->vdot, self->w, self->wdot},
        (double *[3]){mark->vdot, mark->w, mark->wdot});

@@ -15,6 +15,7 @@
 #include "integrate/integrate.h"
 
 #include "kkt/kkt.h"
+#include "project/minimise.h"
 
 #include <float.h>
 #include <math.h>
@@ -24,8 +25,8 @@
  * FLOOR_FACTOR times the floor it failed. */
 #define LEAST_GAIN 2.0
 #define FLOOR_FACTOR 16.0
-/* The floor is a bound; the rounding that is met is about this part of it. */
-#define FLOOR_ROUNDING (1.0 / 16)
+/* The floor is eight times what rounding of the positions to the nearest number makes of Phi. */
+#define FLOOR_ROUNDING (1.0 / 8)
 /* Sweeps over a force that depends on v; contraction is h/2 |M^-1 df/dv|. */
 #define FORCE_SWEEPS 50
 #define FORCE_STAGNATION 1e-12
@@ -80,6 +81,7 @@ static vin_status solve_increment(vin_integrator *self, double h) {
 static vin_status begin(vin_integrator *self, const vin_state *from, double h, bool continues) {
   if (!continues) {
     self->floor_age = -1;
+    memset(self->rest, 0, (size_t)self->n * sizeof(double));
     VINI_TRY(prepare(self, from, h));
     return solve_increment(self, h);
   }
@@ -93,8 +95,8 @@ static vin_status begin(vin_integrator *self, const vin_state *from, double h, b
 }
 
 /* max over rows of |Phi_c| / limit_c, where limit_c = max(tolerance, rounding floor). */
-static double excess(const vin_integrator *self, const double *phi) {
-  const double *floor = self->floor, tolerance = self->options.position_tolerance;
+static double excess(const vin_integrator *self, double tolerance, const double *phi) {
+  const double *floor = self->floor;
   vin_int inside = 0;
   for (vin_int c = 0; c < self->m; c++) inside += fabs(phi[c]) <= vini_max(tolerance, floor[c]);
   if (inside == self->m) return 1; /* or less: arrived */
@@ -114,13 +116,28 @@ static vin_status diverges(vin_integrator *self, int sweeps, double gain) {
       sweeps, gain);
 }
 
+/* p1 := p0 + h w, with what rounding has kept back of the steps before. */
 static void positions(const vin_integrator *self, const vin_state *from, double h, double *p1) {
-  for (vin_int i = 0; i < self->n; i++) p1[i] = from->p[i] + h * (from->v[i] + self->next[i]);
+  const double *rest = self->rest;
+  for (vin_int i = 0; i < self->n; i++) {
+    p1[i] = from->p[i] + (h * (from->v[i] + self->next[i]) + rest[i]);
+  }
 }
 
-/* One frozen Newton correction: K(p0) [dz; dk] = [0; -Phi/h]. Rows whose residual is only rounding are
- * left alone: at the far end of a chain of 10^6 m it is 1e-10 m in each, and to feed all of them back
- * would shake the rods at its fixed end by their sum. */
+/* w := v0 + z, and what p1 = p0 + h w loses to rounding (Knuth's two-sum), for the next step: without it
+ * the far end of a long chain takes random steps of 1e-10 m, whose correction shakes the whole chain. */
+static void half_step(vin_integrator *self, const vin_state *from, double h, const double *p1,
+                      double *w) {
+  for (vin_int i = 0; i < self->n; i++) {
+    w[i] = from->v[i] + self->next[i];
+    const double move = h * w[i] + self->rest[i], start = p1[i] - move;
+    self->rest[i] = (from->p[i] - start) + (move - (p1[i] - start));
+  }
+}
+
+/* One frozen Newton correction: K(p0) [dz; dk] = [0; -Phi/h]. Rows whose residual is only the rounding
+ * of p1 are left alone, since the next step takes that back (self->rest): at the far end of a chain of
+ * 10^6 m it is 1e-10 m, and to move half a million rods by that shakes those at the fixed end. */
 static vin_status sweep(vin_integrator *self, const double *phi, double h) {
   vin_int n = self->n;
   memset(self->z, 0, (size_t)n * sizeof(double));
@@ -135,24 +152,35 @@ static vin_status sweep(vin_integrator *self, const double *phi, double h) {
   return VIN_OK;
 }
 
-static vin_status position_stage(vin_integrator *self, const vin_state *from, double h,
-                                 double *p1) {
-  double *phi = self->wm[0], last = HUGE_VAL;
-  int slow = 0;
+/* Floors of Phi at p, and the tolerance: relative to the positions where all of them are small (P9). */
+static void renew_floor(vin_integrator *self, const double *p) {
   if (self->floor_age < 0 || self->floor_age >= FLOOR_STEPS) {
-    vini_projector_floor(self->projector, from->p, self->floor);
+    vini_projector_floor(self->projector, p, self->floor);
+    const double size = VINI_SHARPNESS * vini_max_abs(self->floor, self->m);
+    self->sharp = self->options.position_tolerance * vini_min(1, size);
     self->floor_age = 0;
   }
   self->floor_age++;
+}
+
+static vin_status position_stage(vin_integrator *self, const vin_state *from, double h,
+                                 double *p1) {
+  double *phi = self->wm[0], last = HUGE_VAL;
+  int slow = 0, polished = 0;
+  renew_floor(self, from->p);
+  const double tolerance = self->options.position_tolerance, sharp = self->sharp;
   for (int sweeps = 0;; sweeps++) {
     positions(self, from, h, p1);
     self->stats.constraint_evaluations++;
     VINI_TRY(vini_eval_constraint(self->system, &self->projector->object, from->t + h, p1, phi));
-    double e = excess(self, phi);
+    double e = excess(self, sharp, phi);
     if (e <= 1) return VIN_OK;
     if (!(e < HUGE_VAL)) return diverges(self, sweeps, e / last);
     bool gains = e * LEAST_GAIN <= last;
     if (!gains && e <= FLOOR_FACTOR) return VIN_OK;
+    if (sharp < tolerance && excess(self, tolerance, phi) <= 1) {
+      if (!gains || polished++ == VINI_POLISHES) return VIN_OK;
+    }
     slow = gains ? 0 : slow + 1;
     if (slow >= 2 || sweeps >= self->options.max_sweeps) return diverges(self, sweeps, e / last);
     last = e;
@@ -305,7 +333,7 @@ static vin_status velocity_stage(vin_integrator *self, const vin_state *from, do
   vin_int n = self->n, m = self->m;
   double t1 = from->t + h, *w = to->v; /* v1 = w + d takes its place */
   bool velocity_free = (self->system->desc.flags & VIN_FORCE_VELOCITY_FREE) != 0;
-  for (vin_int i = 0; i < n; i++) w[i] = from->v[i] + self->next[i];
+  half_step(self, from, h, to->p, w);
   velocity stage = {.self = self, .to = to, .t1 = t1, .h = h};
   VINI_TRY(vini_projector_factor_solve(self->projector, t1, to->p, w, load_both, &stage, self->z));
   const double *d = self->z; /* behind it stands self->next */

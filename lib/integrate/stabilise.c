@@ -81,6 +81,35 @@ vin_status vini_acceleration_rows(vin_integrator *self, double t, const double *
   return VIN_OK;
 }
 
+vin_status vini_implicit_rows(vin_integrator *self, double t, const double *p, const double *v,
+                              const double *w_base, double gamma, double *wdot, double *g) {
+  VINI_TRY(vini_acceleration_rows(self, t, p, v, w_base, wdot, g));
+  if (self->options.baumgarte.order != 3) return VIN_OK;
+  double damping = 1 + gamma * self->options.baumgarte.a;
+  for (vin_int c = 0; c < self->m; c++) { /* theory (103a) */
+    wdot[c] /= damping;
+    g[c] += gamma * wdot[c];
+  }
+  return VIN_OK;
+}
+
+void vini_stabilised(const vin_integrator *self, const double gamma[2], double share[2]) {
+  const vin_baumgarte *b = &self->options.baumgarte;
+  double re = gamma[0], im = gamma[1], square_re = re * re - im * im, square_im = 2 * re * im;
+  double first = 0, second = 0; /* share = first gamma + second gamma^2 */
+  if (b->order == 1) first = 1 / b->tau;
+  if (b->order == 2) first = 2 * b->zeta * b->omega, second = b->omega * b->omega;
+  if (b->order == 3) first = b->b, second = b->c;
+  double x = first * re + second * square_re, y = first * im + second * square_im;
+  share[0] = x, share[1] = y;
+  if (b->order != 3) return;
+  /* gamma (b gamma + c gamma^2) / (1 + a gamma) */
+  double u = 1 + b->a * re, w = b->a * im, size = u * u + w * w;
+  double product_re = re * x - im * y, product_im = re * y + im * x;
+  share[0] = (product_re * u + product_im * w) / size;
+  share[1] = (product_im * u - product_re * w) / size;
+}
+
 vin_status vini_accelerate(vin_integrator *self, double t, const double *p, const double *v,
                            const double *w, bool factored, double *vdot, double *lambda,
                            double *wdot) {

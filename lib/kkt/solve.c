@@ -119,15 +119,18 @@ static bool passes(const vin_kkt *kkt, const verdict *v) {
 }
 
 /* A chain that hangs at rest has x = 0 whatever its forces, and constraint rows without any term:
- * they are judged by the accelerations that the forces alone would cause, |J| |f| / diag H. */
+ * they are judged by the accelerations that the largest force would cause, |J| max |f| / diag H. Not by
+ * the forces at their own coordinates: what a chain is pulled by at its ends goes through all of its
+ * multipliers, and their rounding accelerates what is between. */
 static void widen_by_forces(const vin_kkt *kkt, const double *b, double *s) {
   const vin_sparse *k = kkt->k;
+  const double force = vini_max_abs(b, kkt->n);
   for (vin_int j = 0; j < kkt->n; j++) {
     double inertia = fabs(k->value[k->start[j]]); /* each column starts with its diagonal */
     if (inertia == 0) continue;
     for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
       vin_int i = k->row[at];
-      if (i >= kkt->n) s[i] = vini_max(s[i], fabs(k->value[at]) * fabs(b[j]) / inertia);
+      if (i >= kkt->n) s[i] = vini_max(s[i], fabs(k->value[at]) * force / inertia);
     }
   }
 }

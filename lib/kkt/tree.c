@@ -41,6 +41,12 @@ static bool visit(walk *w, vin_int root) {
   return true;
 }
 
+static bool visit_again(walk *w, vin_int first, vin_int root) {
+  for (vin_int at = first; at < w->count; at++) w->parent[w->queue[at]] = -2;
+  w->count = first;
+  return visit(w, root);
+}
+
 /* Entries of H between different blocks must run along a constraint (a massive rod), or elimination
  * would close a cycle that this graph does not show. */
 static bool couplings_follow_constraints(const walk *w, const vin_sparse *k) {
@@ -82,10 +88,11 @@ vin_status vini_tree_order(vini_object *object, const vini_blocks *b, const vin_
     tree = visit(&w, start);
     if (!tree) break;
     /* again from the far end, so that a chain is one run and not two arms */
-    vin_int root = w.queue[w.count - 1];
-    for (vin_int at = first; at < w.count; at++) w.parent[w.queue[at]] = -2;
-    w.count = first;
-    tree = visit(&w, root);
+    visit_again(&w, first, w.queue[w.count - 1]);
+    /* of both ends the root is the one that hangs on something: a correction of the rods there, which
+     * carry all the others, has zeros in the whole forward substitution before them */
+    const vin_int root = w.queue[first], other = w.queue[w.count - 1];
+    if (root >= b->mb && other < b->mb) visit_again(&w, first, other);
   }
   if (tree && couplings_follow_constraints(&w, k)) {
     vin_int count = 0;
@@ -188,9 +195,7 @@ static bool visit_all(walk *w) {
     if (!visit(w, start)) return false;
     const vin_int root = choose_root(w, first);
     if (root < 0) return false;
-    for (vin_int at = first; at < w->count; at++) w->parent[w->queue[at]] = -2;
-    w->count = first;
-    visit(w, root);
+    visit_again(w, first, root);
   }
   for (vin_int c = 0; c < w->b->mb; c++) {
     if (!borne(w, c)) return false;

@@ -4,6 +4,8 @@
 
 #define LOAD_one(u) b[u]
 #define STORE_one(u, v) b[u] = (v)
+#define NONE_one(x) (x[3] == 0 && x[0] == 0 && x[1] == 0 && x[2] == 0)
+#define NONE_two(x) false /* seldom: not worth asking */
 #define LOAD_two(u)                                                                                \
   (v2) {                                                                                           \
     b[u], b2[u]                                                                                    \
@@ -94,7 +96,12 @@
         if (rows == 4) own[i] -= z[i];                                                             \
       }                                                                                            \
       own[3] = LOAD_##one_or_two(rod) - z[rows - 1];                                               \
-      KERNEL(down_##one_or_two)(l, own, 4, rows, z);                                               \
+      if (NONE_##one_or_two(own)) { /* nothing yet: L need not be read */                          \
+        VINI_UNROLL                                                                                \
+        for (int i = 0; i < rows; i++) z[i] = (V){0};                                              \
+      } else {                                                                                     \
+        KERNEL(down_##one_or_two)(l, own, 4, rows, z);                                             \
+      }                                                                                            \
       VINI_UNROLL                                                                                  \
       for (int i = 0; i < 3; i++) STORE_##one_or_two(node + i, own[i]);                            \
       STORE_##one_or_two(rod, own[3]);                                                             \
@@ -183,6 +190,8 @@
 SUBSTITUTION(double, one)
 SUBSTITUTION(v2, two)
 #undef SUBSTITUTION
+#undef NONE_one
+#undef NONE_two
 #undef LOAD_one
 #undef STORE_one
 #undef LOAD_two
