@@ -195,9 +195,7 @@ static bool visit_all(walk *w) {
     if (!visit(w, start)) return false;
     const vin_int root = choose_root(w, first);
     if (root < 0) return false;
-    for (vin_int at = first; at < w->count; at++) w->parent[w->queue[at]] = -2;
-    w->count = first;
-    visit(w, root);
+    visit_again(w, first, root);
   }
   for (vin_int c = 0; c < w->b->mb; c++) {
     if (!borne(w, c)) return false;
