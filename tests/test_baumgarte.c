@@ -25,6 +25,12 @@ static const struct {
                {VIN_METHOD_RADAU5, 5, 0}};
 enum { METHODS = sizeof methods / sizeof *methods };
 
+/* radau5's complex matrix is not symmetric. */
+static bool missing(vin_method method) {
+  return method == VIN_METHOD_RADAU5 && !vin_solver_available(VIN_SOLVER_UMFPACK) &&
+         !vin_solver_available(VIN_SOLVER_KLU);
+}
+
 static test_mechanism *built(test_mechanism *x) {
   test_mechanism_build(x, NULL);
   return x;
@@ -106,9 +112,8 @@ Test(baumgarte, residuals_follow_the_closed_forms) {
 
 /* ... and each method with its own order. */
 Test(baumgarte, every_method_takes_it) {
-  const bool implicit = vin_solver_available(VIN_SOLVER_UMFPACK);
   for (int i = 0; i < METHODS; i++) {
-    if (methods[i].limit == 0 && !implicit) continue;
+    if (missing(methods[i].method)) continue;
     for (int k = 0; k < LAWS; k++) {
       long steps = methods[i].order == 1 ? 2000 : methods[i].order == 2 ? 200 : 40;
       double coarse = law_error(methods[i].method, &laws[k], steps);
@@ -127,6 +132,7 @@ Test(baumgarte, zero_gains_are_pure_drift) {
   test_mechanism *x = built(test_pendulum(0.5, 0));
   x->curvature_error = 1e-4;
   for (int i = 0; i < METHODS; i++) {
+    if (missing(methods[i].method)) continue;
     vin_options options = test_method(methods[i].method, VIN_PROJECTION_NONE);
     vin_state plain = test_run(x, &options, 1, 500);
     options.baumgarte.order = 2;
@@ -175,10 +181,9 @@ static double residual_after(vin_method method, const vin_baumgarte *b, double h
 
 /* Methods without a limit are tried with gains of five times the explicit ones'. */
 Test(baumgarte, limits_of_stability) {
-  const bool implicit = vin_solver_available(VIN_SOLVER_UMFPACK);
   for (int i = 0; i < METHODS; i++) {
     double h = 1e-2;
-    if (methods[i].limit == 0 && !implicit) continue;
+    if (missing(methods[i].method)) continue;
     for (int outside = 0; outside < 2 && methods[i].limit > 0; outside++) {
       vin_baumgarte b = {.order = 1, .tau = h / (methods[i].limit * (outside ? 1.03 : 0.97))};
       double rate = residual_after(methods[i].method, &b, h, 100);
@@ -297,14 +302,13 @@ static void third_order_under_step_control(vin_method method) {
  * go back to it: the decay law holds to the end, to the tolerance. */
 Test(baumgarte, third_order_under_step_control) {
   third_order_under_step_control(VIN_METHOD_DOPRI5);
-  if (vin_solver_available(VIN_SOLVER_UMFPACK)) third_order_under_step_control(VIN_METHOD_RADAU5);
+  if (!missing(VIN_METHOD_RADAU5)) third_order_under_step_control(VIN_METHOD_RADAU5);
 }
 
 /* [6], figure 8.17 as its errors are corrected: pendulum from the horizontal, Crank-Nicolson with h = 0.025 s and
  * (s + 10)^3 leaves max |x^2 + y^2 - 1| = 2.30e-3 in 20 s, of second order in h. The source integrates mu
  * instead of Phi'', which is the same to the order of the method. */
 Test(baumgarte, crank_nicolson_of_third_order) {
-  if (!vin_solver_available(VIN_SOLVER_UMFPACK)) cr_skip_test("needs UMFPACK");
   double worst[2] = {0, 0};
   for (int k = 0; k < 2; k++) {
     test_mechanism *x = built(test_pendulum(acos(0), 0));
