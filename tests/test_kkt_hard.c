@@ -234,3 +234,28 @@ Test(kkt_hard, values_change_their_nature_51) {
   }
   problem_free(&p);
 }
+
+/* Coordinates that are determined by the constraints alone, whatever the masses and forces: x = J^-1 g. With masses
+ * of 1e-60 the first solve is off by 1e-16 of accelerations of 1e60, and so on down; 1e-9 of x is far above the
+ * rounding that is left. */
+Test(kkt_hard, tiny_masses_that_constraints_hold) {
+  enum { N = 3 };
+  static const vin_int diagonal[N] = {0, 1, 2};
+  static const vin_int row[] = {0, 0, 1, 1, 2, 2, 2}, col[] = {0, 1, 1, 2, 0, 1, 2};
+  static const double j[] = {1, -0.5, 0.7, 0.2, -0.3, 0.4, 1.1}, x0[N] = {0.3, -0.8, 0.5};
+  const double f[N] = {1, -2, 0.5};
+  for (double mass = 1e-3; mass > 1e-100; mass *= 1e-12) {
+    const double h[N] = {mass, 2 * mass, 3 * mass};
+    double g[N] = {0}, x[N], lambda[N];
+    for (int k = 0; k < 7; k++) g[row[k]] += j[k] * x0[col[k]];
+    vin_kkt *kkt = NULL;
+    cr_assert_eq(vin_kkt_create(&kkt, NULL, N, N,
+                                (vin_triplets){.count = N, .row = diagonal, .col = diagonal},
+                                (vin_triplets){.count = 7, .row = row, .col = col}, NULL),
+                 VIN_OK);
+    cr_assert_eq(vin_kkt_factor(kkt, h, j, NULL), VIN_OK, "%s", vin_kkt_error(kkt));
+    cr_assert_eq(vin_kkt_solve(kkt, 1, f, g, x, lambda), VIN_OK, "%s", vin_kkt_error(kkt));
+    for (int i = 0; i < N; i++) cr_expect_float_eq(x[i], x0[i], 1e-9, "mass %g: %g", mass, x[i]);
+    vin_kkt_destroy(kkt);
+  }
+}

@@ -7,6 +7,9 @@
 
 /* A force row's residual below this fraction of its terms is their rounding, not an error of x. */
 #define TERM_ROUNDING (8 * DBL_EPSILON)
+/* Sweeps beyond vin_kkt_options.max_refinements, see sweep_until_passed(). */
+#define SHRINKS 100.0
+enum { MOST_SWEEPS = 40 };
 
 /* Row-wise backward errors of one solution: largest among force and constraint rows. */
 typedef struct verdict {
@@ -128,13 +131,12 @@ static void widen_by_forces(const vin_kkt *kkt, const double *b, double *s) {
   }
 }
 
-static verdict judge(vin_kkt *kkt, const double *b, const double *z, int sweeps) {
+static verdict judge(vin_kkt *kkt, const double *b, const double *z, bool by_forces) {
   vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
   verdict v = judge_rows(kkt, kkt->r, kkt->s);
   if (passes(kkt, &v) && v.contradiction <= kkt->options.contradiction_tolerance) return v;
   widen_scales(kkt, z, kkt->s);
-  /* forces over tiny masses make a generous scale: not before all sweeps have had their chance */
-  if (sweeps == kkt->options.max_refinements) widen_by_forces(kkt, b, kkt->s);
+  if (by_forces) widen_by_forces(kkt, b, kkt->s);
   return judge_rows(kkt, kkt->r, kkt->s);
 }
 
@@ -184,6 +186,25 @@ static verdict judge_first(vin_kkt *kkt, const double *f, const double *g, const
   return v;
 }
 
+/* Refines until the solution passes. Sweeps beyond the user's number follow while each takes the constraints' residual
+ * down by SHRINKS: with masses of 1e-60 kg a solve leaves 1e-16 of huge accelerations each time. Forces over tiny masses
+ * make a generous scale; they are not asked before all sweeps have had their chance. */
+static vin_status sweep_until_passed(vin_kkt *kkt, const double *b, double *z, verdict *v,
+                                     int *sweep) {
+  const int most = kkt->options.max_refinements;
+  double left = HUGE_VAL;
+  for (*v = judge(kkt, b, z, false); !passes(kkt, v); *v = judge(kkt, b, z, false)) {
+    const double now = vini_max_abs(kkt->r + kkt->n, kkt->m);
+    const bool shrinks = most > 0 && *sweep < MOST_SWEEPS && now * SHRINKS <= left;
+    if (*sweep >= most && !shrinks) break;
+    left = now;
+    VINI_TRY(sweep_once(kkt, b, z));
+    ++*sweep;
+  }
+  if (*sweep >= most) *v = judge(kkt, b, z, true);
+  return VIN_OK;
+}
+
 /* Refines one column until it passes. */
 static vin_status refine(vin_kkt *kkt, const double *f, const double *g, double *z) {
   const size_t n = (size_t)kkt->n, m = (size_t)kkt->m;
@@ -193,11 +214,7 @@ static vin_status refine(vin_kkt *kkt, const double *f, const double *g, double 
   if (!passes(kkt, &v) || v.contradiction > kkt->options.contradiction_tolerance) {
     memcpy(b, f, n * sizeof *b);
     if (m > 0) memcpy(b + n, g, m * sizeof *b);
-    v = judge(kkt, b, z, 0);
-  }
-  while (sweep < kkt->options.max_refinements && !passes(kkt, &v)) {
-    VINI_TRY(sweep_once(kkt, b, z));
-    v = judge(kkt, b, z, ++sweep);
+    VINI_TRY(sweep_until_passed(kkt, b, z, &v, &sweep));
   }
   kkt->refinements = vini_max_int(kkt->refinements, sweep);
   kkt->force_residual = vini_max(kkt->force_residual, v.force);
