@@ -32,9 +32,15 @@ static vin_status liar_solve(vini_backend *backend, vin_int count, double *x) {
   return status;
 }
 
+static void liar_info(const vini_backend *backend, vini_factor_info *info) {
+  const liar *self = (const liar *)backend;
+  self->honest->table->info(self->honest, info);
+}
+
 static void put_in(liar *self, vin_kkt *kkt) {
   *self = (liar){.table = *kkt->active->table, .honest = kkt->active};
   self->table.solve = liar_solve;
+  self->table.info = liar_info;
   self->backend.table = &self->table;
   kkt->active = &self->backend;
 }

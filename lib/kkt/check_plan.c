@@ -27,10 +27,13 @@ static bool collect_rows(shape *s, const vin_sparse *k, vin_int j) {
     const vin_int i = k->row[e];
     if (i < s->end) continue;
     while (at < s->rows && s->row[at] < i) at++;
-    if (at < s->rows && s->row[at] == i) continue;
+    if (at < s->rows && s->row[at] == i) {
+      at++;
+      continue;
+    }
     if (s->rows == VINI_CHECK_ROWS) return false;
     memmove(s->row + at + 1, s->row + at, (size_t)(s->rows - at) * sizeof *s->row);
-    s->row[at] = i;
+    s->row[at++] = i;
     s->rows++;
   }
   return true;

@@ -17,11 +17,11 @@ KERNEL_INLINE void KERNEL(add)(double *b, const vin_int *index, const v4 *v, con
   if (count > 3) b[index[3]] += (*v)[3];
 }
 
-KERNEL_APART void KERNEL(batch_forward)(vini_lanes *x, const vini_batch *batch, double *const *b,
-                                        const int rhs) {
+KERNEL_INLINE void KERNEL(lanes_forward)(vini_lanes *x, const vini_batch *batch, double *const *b,
+                                         const int rhs, const int count) {
   const vini_lane_plan *plan = &x->plan;
   const vini_leaf_kind *kind = &plan->kind[batch->kind];
-  const int pivots = kind->pivots, size = pivots + kind->rows, count = batch->count;
+  const int pivots = kind->pivots, size = pivots + kind->rows;
   const vin_int *index = plan->index + batch->index;
   const v4 *l = (const v4 *)(const void *)(x->value + batch->value);
   v4 *y = (v4 *)(void *)x->work; /* right-hand sides side by side */
@@ -45,11 +45,21 @@ KERNEL_APART void KERNEL(batch_forward)(vini_lanes *x, const vini_batch *batch, 
   }
 }
 
-KERNEL_APART void KERNEL(batch_backward)(vini_lanes *x, const vini_batch *batch, double *const *b,
-                                         const int rhs) {
+/* A batch with all lanes in use, as most are, does without the questions. */
+KERNEL_APART void KERNEL(batch_forward)(vini_lanes *x, const vini_batch *batch, double *const *b,
+                                        const int rhs) {
+  if (batch->count == VINI_LANES) {
+    KERNEL(lanes_forward)(x, batch, b, rhs, VINI_LANES);
+  } else {
+    KERNEL(lanes_forward)(x, batch, b, rhs, batch->count);
+  }
+}
+
+KERNEL_INLINE void KERNEL(lanes_backward)(vini_lanes *x, const vini_batch *batch, double *const *b,
+                                          const int rhs, const int count) {
   const vini_lane_plan *plan = &x->plan;
   const vini_leaf_kind *kind = &plan->kind[batch->kind];
-  const int pivots = kind->pivots, size = pivots + kind->rows, count = batch->count;
+  const int pivots = kind->pivots, size = pivots + kind->rows;
   const vin_int *index = plan->index + batch->index;
   const v4 *l = (const v4 *)(const void *)(x->value + batch->value);
   const v4 *inverse = (const v4 *)(const void *)(x->inverse + batch->position);
@@ -69,6 +79,15 @@ KERNEL_APART void KERNEL(batch_backward)(vini_lanes *x, const vini_batch *batch,
   index = plan->index + batch->index;
   for (int k = 0; k < pivots; k++, index += VINI_LANES) {
     for (int r = 0; r < rhs; r++) KERNEL(put)(b[r], index, y + k * rhs + r, count);
+  }
+}
+
+KERNEL_APART void KERNEL(batch_backward)(vini_lanes *x, const vini_batch *batch, double *const *b,
+                                         const int rhs) {
+  if (batch->count == VINI_LANES) {
+    KERNEL(lanes_backward)(x, batch, b, rhs, VINI_LANES);
+  } else {
+    KERNEL(lanes_backward)(x, batch, b, rhs, batch->count);
   }
 }
 
