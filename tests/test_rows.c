@@ -97,7 +97,7 @@ static vin_model *model_of(kind what) {
   vin_model *model = vin_model_create(NULL);
   vin_model_set_gravity(model, (const double[3]){0, -9.81, 0});
   vin_node node[LINKS + 1];
-  double massive = what == RODS || what == REDUNDANT;
+  const bool massive = what == RODS || what == REDUNDANT;
   const int wide = 34;
   for (int k = 0; k <= LINKS; k++) {
     int at = what == SCATTERED && k > 0 ? 1 + (k - 1) * 7 % LINKS : k; /* 7 and 1100 are coprime */
