@@ -44,8 +44,9 @@ void vini_newton_begin(vini_newton *self, const vin_integrator *integrator, cons
   double p_change = length * speed, size = vini_max(vini_max_abs(p, n), p_change);
   double rounding = NOTHING * DBL_EPSILON;
   *self = (vini_newton){.contraction = contraction};
-  self->p_limit = vini_max(share * p_change, rounding * positive(size));
-  self->v_limit = vini_max(share * v_change, rounding * positive(speed));
+  /* a state at rest may be moved by subnormal numbers, whose roundings are 0 */
+  self->p_limit = vini_max(vini_max(share * p_change, rounding * positive(size)), DBL_MIN);
+  self->v_limit = vini_max(vini_max(share * v_change, rounding * positive(speed)), DBL_MIN);
   /* v is tied to p by Phi = 0 */
   if (position_level) self->v_limit = vini_max(self->v_limit, rounding * size / length);
   double noise = vini_max(FLOOR_ULPS * DBL_EPSILON, share);

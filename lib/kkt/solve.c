@@ -186,17 +186,29 @@ static verdict judge_first(vin_kkt *kkt, const double *f, const double *g, const
   return v;
 }
 
-/* Refines until the solution passes. Sweeps beyond the user's number follow while each takes the constraints' residual
- * down by SHRINKS: with masses of 1e-60 kg a solve leaves 1e-16 of huge accelerations each time. Forces over tiny masses
- * make a generous scale; they are not asked before all sweeps have had their chance. */
+/* Largest residual of the constraint rows that miss a right-hand side of their own. */
+static double missed(const vin_kkt *kkt, const double *b) {
+  double largest = 0;
+  for (vin_int i = kkt->n; i < kkt->n + kkt->m; i++) {
+    const double error = fabs(kkt->r[i]);
+    if (b[i] != 0 && error > kkt->options.constraint_tolerance * fabs(b[i]) && error > largest) {
+      largest = error;
+    }
+  }
+  return largest;
+}
+
+/* Refines until the solution passes. Sweeps beyond the user's number follow while each takes what missed() sees down by
+ * SHRINKS: with masses of 1e-60 kg a solve leaves 1e-16 of huge accelerations each time. Forces over tiny masses make a
+ * generous scale; they are not asked before all sweeps have had their chance. */
 static vin_status sweep_until_passed(vin_kkt *kkt, const double *b, double *z, verdict *v,
                                      int *sweep) {
   const int most = kkt->options.max_refinements;
   double left = HUGE_VAL;
   for (*v = judge(kkt, b, z, false); !passes(kkt, v); *v = judge(kkt, b, z, false)) {
-    const double now = vini_max_abs(kkt->r + kkt->n, kkt->m);
-    const bool shrinks = most > 0 && *sweep < MOST_SWEEPS && now * SHRINKS <= left;
-    if (*sweep >= most && !shrinks) break;
+    const double now = missed(kkt, b);
+    const bool shrinks = now > 0 && now * SHRINKS <= left;
+    if (*sweep >= most && !(most > 0 && *sweep < MOST_SWEEPS && shrinks)) break;
     left = now;
     VINI_TRY(sweep_once(kkt, b, z));
     ++*sweep;
