@@ -115,11 +115,30 @@ static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) 
   return VIN_OK;
 }
 
+/* The pivots of a run of point masses. To a mass nothing is added up; one that was dropped went the way of
+ * single links. */
+static void point_pivots(const vini_fronts *x, const vini_front_run *run, double *d,
+                         double *scale) {
+  for (vin_int link = 0; link < run->count; link++) {
+    const double *l = vini_point_group(x, run, link - link % POINT_LANES) + link % POINT_LANES;
+    for (int k = 0; k < 4; k++) {
+      const vin_int column = run->first + 4 * link + k, unknown = x->plan.order[column];
+      const double inverse = l[POINT_INVERSE + 4 * k];
+      d[unknown] = inverse != 0 ? 1 / inverse : 0;
+      scale[unknown] = k == 3 ? l[POINT_SCALE] : inverse != 0 ? fabs(d[unknown]) : x->scale[column];
+    }
+  }
+}
+
 static bool fronts_pivots(const vini_backend *backend, double *d, double *scale) {
   const vini_fronts *x = (const vini_fronts *)backend;
-  if (x->factored)
-    vini_ldlt_spread_pivots(x->plan.n, x->plan.order, x->inverse, x->scale, d, scale);
-  return x->factored;
+  if (!x->factored) return false;
+  vini_ldlt_spread_pivots(x->plan.n, x->plan.order, x->inverse, x->scale, d, scale);
+  for (vin_int r = 0; r < x->plan.run_count; r++) {
+    const vini_front_run *run = x->plan.run + r;
+    if (run->kind == VINI_FRONT_POINT) point_pivots(x, run, d, scale);
+  }
+  return true;
 }
 
 static int64_t bytes_held(const vini_fronts *x) {

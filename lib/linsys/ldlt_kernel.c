@@ -36,6 +36,48 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
   t->negative += inverse < 0;
 }
 
+/* Numbers of the links that start at a, one in each lane; {first, v[0], v[1], v[2]}. */
+#define STRIDED(a, step) ((v4){(a)[0], (a)[step], (a)[2 * (step)], (a)[3 * (step)]})
+#if defined(__clang__)
+#define SHIFTED_UP(first, v) __builtin_shufflevector(v, ((v4){first}), 4, 0, 1, 2)
+#else
+#define SHIFTED_UP(first, v) __builtin_shuffle(v, ((v4){first}), ((v4i){4, 0, 1, 2}))
+#endif
+
+/* a := the smaller, the larger of a and b; b is a number. */
+static inline void plain_lower(v4 *a, const v4 *b) {
+  const v4i take = *b < *a;
+  *a = (v4)((take & (v4i)*b) | (~take & (v4i)*a));
+}
+
+static inline void plain_raise(v4 *a, const v4 *b) {
+  const v4i take = *b > *a;
+  *a = (v4)((take & (v4i)*b) | (~take & (v4i)*a));
+}
+
+/* Is every lane set? */
+static inline bool plain_all(const v4i *set) {
+  return ((*set)[0] & (*set)[1] & (*set)[2] & (*set)[3]) != 0;
+}
+
+#ifdef VINI_KERNEL_AVX2
+#include <immintrin.h>
+
+#define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
+AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
+  *a = (v4)_mm256_min_pd((__m256d)*a, (__m256d)*b);
+}
+
+AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
+  *a = (v4)_mm256_max_pd((__m256d)*a, (__m256d)*b);
+}
+
+AVX2_INLINE bool avx2_all(const v4i *set) {
+  return _mm256_movemask_pd((__m256d)*set) == 15;
+}
+#undef AVX2_INLINE
+#endif
+
 #define VINI_KERNEL_BODY "linsys/ldlt_kernel_body.h"
 #include "base/kernel.h"
 #define VINI_KERNEL_BODY "linsys/ldlt_kernel_solve.h"
