@@ -45,8 +45,15 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
   t->negative += inverse < 0;
 }
 
-/* Numbers of the links that start at a, one in each lane; {first, v[0], v[1], v[2]}; |v|. */
+/* Numbers of four links, the first one's at a, one in each lane, and back; {first, v[0], v[1], v[2]}; |v|. */
 #define STRIDED(a, step) ((v4){(a)[0], (a)[step], (a)[2 * (step)], (a)[3 * (step)]})
+#define SPREAD(a, step, v)                                                                         \
+  do {                                                                                             \
+    (a)[0] = (v)[0];                                                                               \
+    (a)[step] = (v)[1];                                                                            \
+    (a)[2 * (step)] = (v)[2];                                                                      \
+    (a)[3 * (step)] = (v)[3];                                                                      \
+  } while (0)
 #if defined(__clang__)
 #define SHIFTED_UP(first, v) __builtin_shufflevector(v, ((v4){first}), 4, 0, 1, 2)
 #else
@@ -69,6 +76,17 @@ static inline void plain_raise(v4 *a, const v4 *b) {
 /* Is every lane set? */
 static inline bool plain_all(const v4i *set) {
   return ((*set)[0] & (*set)[1] & (*set)[2] & (*set)[3]) != 0;
+}
+
+/* Two neighbouring numbers of four links, and back. */
+static inline void plain_pairs(const double *a, int64_t step, v4 *first, v4 *second) {
+  *first = STRIDED(a, step);
+  *second = STRIDED(a + 1, step);
+}
+
+static inline void plain_store_pairs(double *a, int64_t step, const v4 *first, const v4 *second) {
+  SPREAD(a, step, *first);
+  SPREAD(a + 1, step, *second);
 }
 
 #define KERNEL(name) plain_##name
@@ -95,6 +113,26 @@ AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
 
 AVX2_INLINE bool avx2_all(const v4i *set) {
   return _mm256_movemask_pd((__m256d)*set) == 15;
+}
+
+AVX2_INLINE __m256d avx2_two_pairs(const double *low, const double *high) {
+  return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high), 1);
+}
+
+AVX2_INLINE void avx2_pairs(const double *a, int64_t step, v4 *first, v4 *second) {
+  const __m256d even = avx2_two_pairs(a, a + 2 * step);
+  const __m256d odd = avx2_two_pairs(a + step, a + 3 * step);
+  *first = (v4)_mm256_unpacklo_pd(even, odd);
+  *second = (v4)_mm256_unpackhi_pd(even, odd);
+}
+
+AVX2_INLINE void avx2_store_pairs(double *a, int64_t step, const v4 *first, const v4 *second) {
+  const __m256d even = _mm256_unpacklo_pd((__m256d)*first, (__m256d)*second);
+  const __m256d odd = _mm256_unpackhi_pd((__m256d)*first, (__m256d)*second);
+  _mm_storeu_pd(a, _mm256_castpd256_pd128(even));
+  _mm_storeu_pd(a + step, _mm256_castpd256_pd128(odd));
+  _mm_storeu_pd(a + 2 * step, _mm256_extractf128_pd(even, 1));
+  _mm_storeu_pd(a + 3 * step, _mm256_extractf128_pd(odd, 1));
 }
 
 #define KERNEL(name) avx2_##name
