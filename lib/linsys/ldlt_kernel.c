@@ -1,6 +1,7 @@
 /* ldlt_kernel - factorisation and substitution, compiled for the plain instruction set and, on x86-64,
  * for AVX2 with fused multiply-add; the processor is asked once, at creation. */
 #include "linsys/ldlt_kernel.h"
+#include "base/lanes.h"
 
 #include <float.h>
 #include <math.h>
@@ -11,11 +12,9 @@
 #define VINI_UNROLL
 #endif
 
-/* two right-hand sides, aligned as their numbers are */
-typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
-/* four rows of a front */
-typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
-typedef int64_t v4i __attribute__((vector_size(32)));
+typedef vini_v2 v2; /* two right-hand sides */
+typedef vini_v4 v4; /* four rows of a front, four links */
+typedef vini_v4i v4i;
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
 static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d) {
@@ -47,6 +46,7 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
 
 /* Numbers of four links, the first one's at a, one in each lane, and back; {first, v[0], v[1], v[2]}; |v|. */
 #define STRIDED(a, step) ((v4){(a)[0], (a)[step], (a)[2 * (step)], (a)[3 * (step)]})
+#define LINKS(a, step) (a), (a) + (step), (a) + 2 * (step), (a) + 3 * (step)
 #define SPREAD(a, step, v)                                                                         \
   do {                                                                                             \
     (a)[0] = (v)[0];                                                                               \
@@ -78,17 +78,8 @@ static inline bool plain_all(const v4i *set) {
   return ((*set)[0] & (*set)[1] & (*set)[2] & (*set)[3]) != 0;
 }
 
-/* Two neighbouring numbers of four links, and back. */
-static inline void plain_pairs(const double *a, int64_t step, v4 *first, v4 *second) {
-  *first = STRIDED(a, step);
-  *second = STRIDED(a + 1, step);
-}
-
-static inline void plain_store_pairs(double *a, int64_t step, const v4 *first, const v4 *second) {
-  SPREAD(a, step, *first);
-  SPREAD(a + 1, step, *second);
-}
-
+#define plain_pairs vini_plain_pairs
+#define plain_store_pairs vini_plain_store_pairs
 #define KERNEL(name) plain_##name
 #define KERNEL_TARGET
 #define KERNEL_INLINE static inline __attribute__((always_inline))
@@ -98,41 +89,20 @@ static inline void plain_store_pairs(double *a, int64_t step, const v4 *first, c
 #undef KERNEL_TARGET
 #undef KERNEL_INLINE
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define VINI_HAVE_AVX2 1
+#if defined(VINI_HAVE_AVX2)
+#define avx2_pairs vini_avx2_pairs
+#define avx2_store_pairs vini_avx2_store_pairs
 
-#define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
-AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
+VINI_AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
   *a = (v4)_mm256_min_pd((__m256d)*a, (__m256d)*b);
 }
 
-AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
+VINI_AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
   *a = (v4)_mm256_max_pd((__m256d)*a, (__m256d)*b);
 }
 
-AVX2_INLINE bool avx2_all(const v4i *set) {
+VINI_AVX2_INLINE bool avx2_all(const v4i *set) {
   return _mm256_movemask_pd((__m256d)*set) == 15;
-}
-
-AVX2_INLINE __m256d avx2_two_pairs(const double *low, const double *high) {
-  return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high), 1);
-}
-
-AVX2_INLINE void avx2_pairs(const double *a, int64_t step, v4 *first, v4 *second) {
-  const __m256d even = avx2_two_pairs(a, a + 2 * step);
-  const __m256d odd = avx2_two_pairs(a + step, a + 3 * step);
-  *first = (v4)_mm256_unpacklo_pd(even, odd);
-  *second = (v4)_mm256_unpackhi_pd(even, odd);
-}
-
-AVX2_INLINE void avx2_store_pairs(double *a, int64_t step, const v4 *first, const v4 *second) {
-  const __m256d even = _mm256_unpacklo_pd((__m256d)*first, (__m256d)*second);
-  const __m256d odd = _mm256_unpackhi_pd((__m256d)*first, (__m256d)*second);
-  _mm_storeu_pd(a, _mm256_castpd256_pd128(even));
-  _mm_storeu_pd(a + step, _mm256_castpd256_pd128(odd));
-  _mm_storeu_pd(a + 2 * step, _mm256_extractf128_pd(even, 1));
-  _mm_storeu_pd(a + 3 * step, _mm256_extractf128_pd(odd, 1));
 }
 
 #define KERNEL(name) avx2_##name

@@ -24,16 +24,16 @@ KERNEL_INLINE void KERNEL(point_entries)(const double *a, const vini_front_run *
   const vin_int *e = run->entry;
   a += e[0];
   if (run->nodes == VINI_NODES_HERE_FIRST) {
-    KERNEL(pairs)(a, step, mass, here);
-    KERNEL(pairs)(a + 2, step, next, mass + 1);
-    KERNEL(pairs)(a + 4, step, here + 1, next + 1);
-    KERNEL(pairs)(a + 6, step, mass + 2, here + 2);
+    KERNEL(pairs)(LINKS(a, step), mass, here);
+    KERNEL(pairs)(LINKS(a + 2, step), next, mass + 1);
+    KERNEL(pairs)(LINKS(a + 4, step), here + 1, next + 1);
+    KERNEL(pairs)(LINKS(a + 6, step), mass + 2, here + 2);
     next[2] = STRIDED(a + 8, step);
   } else if (run->nodes == VINI_NODES_NEXT_FIRST) {
-    KERNEL(pairs)(a, step, mass, next);
-    KERNEL(pairs)(a + 2, step, here, mass + 1);
-    KERNEL(pairs)(a + 4, step, next + 1, here + 1);
-    KERNEL(pairs)(a + 6, step, mass + 2, next + 2);
+    KERNEL(pairs)(LINKS(a, step), mass, next);
+    KERNEL(pairs)(LINKS(a + 2, step), here, mass + 1);
+    KERNEL(pairs)(LINKS(a + 4, step), next + 1, here + 1);
+    KERNEL(pairs)(LINKS(a + 6, step), mass + 2, next + 2);
     here[2] = STRIDED(a + 8, step);
   } else {
     VINI_UNROLL

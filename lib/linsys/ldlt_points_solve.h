@@ -12,7 +12,7 @@
 KERNEL_INLINE void KERNEL(points_down)(const double *l, const double *b, const int64_t node,
                                        double *rod, const int64_t rod_step, double *carry) {
   v4 at[3], own = STRIDED(rod, rod_step), next = {0};
-  KERNEL(pairs)(b, node, at, at + 1);
+  KERNEL(pairs)(LINKS(b, node), at, at + 1);
   at[2] = STRIDED(b + 2, node);
   if (*carry == 0) { /* nothing yet: L need not be read */
     const v4i none = ((v4i)at[0] | (v4i)at[1] | (v4i)at[2] | (v4i)own) == 0;
@@ -43,7 +43,7 @@ KERNEL_INLINE void KERNEL(points_up)(const double *l, double *b, const int64_t n
   const double z1 = y[1] - l_rod[1] * z2, z0 = y[0] - l_rod[0] * z1;
   const v4 here = {z0, z1, z2, z3}, next = {z1, z2, z3, *last};
   v4 at[3];
-  KERNEL(pairs)(b, node, at, at + 1);
+  KERNEL(pairs)(LINKS(b, node), at, at + 1);
   at[2] = STRIDED(b + 2, node);
   VINI_UNROLL
   for (int i = 0; i < 3; i++) {
@@ -51,7 +51,7 @@ KERNEL_INLINE void KERNEL(points_up)(const double *l, double *b, const int64_t n
     at[i] -= *(const v4 *)(l + POINT_HERE + 4 * i) * here;
     at[i] -= *(const v4 *)(l + POINT_NEXT + 4 * i) * next;
   }
-  KERNEL(store_pairs)(b, node, at, at + 1);
+  KERNEL(store_pairs)(LINKS(b, node), at, at + 1);
   SPREAD(b + 2, node, at[2]);
   rod[0] = z0;
   rod[rod_step] = z1;
