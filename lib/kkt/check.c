@@ -3,19 +3,22 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/lanes.h"
 #include "kkt/check.h"
 
-typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
-typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
-typedef int64_t v4i __attribute__((vector_size(32)));
+typedef vini_v4 v4;
+typedef vini_v2 v2;
+typedef vini_v4i v4i;
 
 #define MAGNITUDE(v) ((v4)((v4i)(v)&magnitude_bits))
 static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define VINI_UNROLL_FEW _Pragma("GCC unroll 4")
+#define VINI_UNROLL_POINT _Pragma("GCC unroll 9")
 #else
 #define VINI_UNROLL_FEW
+#define VINI_UNROLL_POINT
 #endif
 
 /* a[0], b[0], a[2], b[2], or with odd = 1 a[1], b[1], a[3], b[3]. */
@@ -23,6 +26,14 @@ static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 #define INTERLEAVE(a, b, odd) __builtin_shufflevector(a, b, odd, 4 + odd, 2 + odd, 6 + odd)
 #else
 #define INTERLEAVE(a, b, odd) __builtin_shuffle(a, b, (v4i){odd, 4 + odd, 2 + odd, 6 + odd})
+#endif
+/* a[0], b[0], a[1], b[1], or with high = 2 a[2], b[2], a[3], b[3]; {first, v[0], v[1], v[2]}. */
+#if defined(__clang__)
+#define ZIP(a, b, high) __builtin_shufflevector(a, b, high, 4 + high, 1 + high, 5 + high)
+#define SHIFTED_UP(first, v) __builtin_shufflevector(v, ((v4){first}), 4, 0, 1, 2)
+#else
+#define ZIP(a, b, high) __builtin_shuffle(a, b, (v4i){high, 4 + high, 1 + high, 5 + high})
+#define SHIFTED_UP(first, v) __builtin_shuffle(v, ((v4){first}), ((v4i){4, 0, 1, 2}))
 #endif
 #define LOWER(v) ((v2){(v)[0], (v)[1]})
 #define UPPER(v) ((v2){(v)[2], (v)[3]})
@@ -72,6 +83,7 @@ static double loose_columns(const vini_check *check, const vini_check_group *gro
   return complete ? vini_check_pairs(pair + 2 * (int64_t)begin, end - begin, worst) : worst;
 }
 
+#define plain_pairs vini_plain_pairs
 #define KERNEL(name) plain_##name
 #define KERNEL_TARGET
 #define KERNEL_INLINE static inline __attribute__((always_inline))
@@ -80,8 +92,8 @@ static double loose_columns(const vini_check *check, const vini_check_group *gro
 #undef KERNEL_TARGET
 #undef KERNEL_INLINE
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define VINI_HAVE_AVX2 1
+#if defined(VINI_HAVE_AVX2)
+#define avx2_pairs vini_avx2_pairs
 #define KERNEL(name) avx2_##name
 #define KERNEL_TARGET __attribute__((target("avx2,fma")))
 #define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
