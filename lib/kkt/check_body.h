@@ -22,8 +22,7 @@ KERNEL_INLINE void KERNEL(add_rows)(double *pair, const uint32_t *place, const c
 
 /* Brings *worst, in all lanes, up to the worst of `rows` rows, which are `step` vectors apart. Seldom called: with
  * all lanes alike there are the fewer records to beat. */
-KERNEL_TARGET static __attribute__((noinline)) void KERNEL(take)(const v4 *r, const v4 *s, int rows,
-                                                                 int step, v4 *worst) {
+KERNEL_APART void KERNEL(take)(const v4 *r, const v4 *s, int rows, int step, v4 *worst) {
   double most = (*worst)[0];
   for (int k = 0; k < rows; k++, r += step, s += step) {
     for (int lane = 0; lane < VINI_CHECK_LANES; lane++) {
@@ -202,11 +201,8 @@ KERNEL_INLINE void KERNEL(chain_group)(const vini_check_group *group, const doub
 }
 
 /* Groups of chains from g on; returns the first other one. */
-KERNEL_TARGET static __attribute__((noinline)) vin_int KERNEL(chain)(const vini_check *check,
-                                                                     vin_int g, const double *value,
-                                                                     const double *f,
-                                                                     const double *x, double *pair,
-                                                                     v4 *worst) {
+KERNEL_APART vin_int KERNEL(chain)(const vini_check *check, vin_int g, const double *value,
+                                   const double *f, const double *x, double *pair, v4 *worst) {
   v4 most = *worst;
   v2 carry = {0, 0};
   uint32_t row = check->place[check->group[g].place]; /* of its pair */

@@ -6,15 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define VINI_UNROLL _Pragma("GCC unroll 12")
-#else
-#define VINI_UNROLL
-#endif
-
-typedef vini_v2 v2; /* two right-hand sides */
-typedef vini_v4 v4; /* four rows of a front, four links */
-typedef vini_v4i v4i;
+#define VINI_UNROLL VINI_UNROLL_UP_TO(12)
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
 static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d) {
@@ -44,7 +36,7 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
   t->negative += inverse < 0;
 }
 
-/* Numbers of four links, the first one's at a, one in each lane, and back; {first, v[0], v[1], v[2]}; |v|. */
+/* Numbers of four links, the first one's at a, one in each lane, and back. */
 #define STRIDED(a, step) ((v4){(a)[0], (a)[step], (a)[2 * (step)], (a)[3 * (step)]})
 #define LINKS(a, step) (a), (a) + (step), (a) + 2 * (step), (a) + 3 * (step)
 #define SPREAD(a, step, v)                                                                         \
@@ -54,13 +46,6 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
     (a)[2 * (step)] = (v)[2];                                                                      \
     (a)[3 * (step)] = (v)[3];                                                                      \
   } while (0)
-#if defined(__clang__)
-#define SHIFTED_UP(first, v) __builtin_shufflevector(v, ((v4){first}), 4, 0, 1, 2)
-#else
-#define SHIFTED_UP(first, v) __builtin_shuffle(v, ((v4){first}), ((v4i){4, 0, 1, 2}))
-#endif
-#define MAGNITUDE(v) ((v4)((v4i)(v)&magnitude_bits))
-static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 
 /* a := the smaller, the larger of a and b; b is a number. */
 static inline void plain_lower(v4 *a, const v4 *b) {
@@ -78,51 +63,31 @@ static inline bool plain_all(const v4i *set) {
   return ((*set)[0] & (*set)[1] & (*set)[2] & (*set)[3]) != 0;
 }
 
-#define plain_pairs vini_plain_pairs
-#define plain_store_pairs vini_plain_store_pairs
-#define KERNEL(name) plain_##name
-#define KERNEL_TARGET
-#define KERNEL_INLINE static inline __attribute__((always_inline))
-#include "linsys/ldlt_kernel_body.h"
-#include "linsys/ldlt_kernel_solve.h"
-#undef KERNEL
-#undef KERNEL_TARGET
-#undef KERNEL_INLINE
+#ifdef VINI_KERNEL_AVX2
+#define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
 
-#if defined(VINI_HAVE_AVX2)
-#define avx2_pairs vini_avx2_pairs
-#define avx2_store_pairs vini_avx2_store_pairs
-
-VINI_AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
+AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
   *a = (v4)_mm256_min_pd((__m256d)*a, (__m256d)*b);
 }
 
-VINI_AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
+AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
   *a = (v4)_mm256_max_pd((__m256d)*a, (__m256d)*b);
 }
 
-VINI_AVX2_INLINE bool avx2_all(const v4i *set) {
+AVX2_INLINE bool avx2_all(const v4i *set) {
   return _mm256_movemask_pd((__m256d)*set) == 15;
 }
-
-#define KERNEL(name) avx2_##name
-#define KERNEL_TARGET __attribute__((target("avx2,fma")))
-#define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
-#include "linsys/ldlt_kernel_body.h"
-#include "linsys/ldlt_kernel_solve.h"
+#undef AVX2_INLINE
 #endif
+
+#define VINI_KERNEL_BODY "linsys/ldlt_kernel_body.h"
+#include "base/kernel.h"
+#define VINI_KERNEL_BODY "linsys/ldlt_kernel_solve.h"
+#include "base/kernel.h"
 
 void vini_fronts_choose_kernel(vini_fronts *fronts, bool plain) {
-  fronts->eliminate = plain_eliminate;
-  fronts->forward = plain_forward;
-  fronts->backward = plain_backward;
-#ifdef VINI_HAVE_AVX2
-  if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    fronts->eliminate = avx2_eliminate;
-    fronts->forward = avx2_forward;
-    fronts->backward = avx2_backward;
-  }
-#else
-  (void)plain;
-#endif
+  const bool fast = vini_kernel_fast(plain);
+  fronts->eliminate = VINI_KERNEL(fast, eliminate);
+  fronts->forward = VINI_KERNEL(fast, forward);
+  fronts->backward = VINI_KERNEL(fast, backward);
 }

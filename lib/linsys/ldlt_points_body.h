@@ -101,9 +101,9 @@ KERNEL_INLINE bool KERNEL(point_group)(double *restrict l, const double *a, cons
 }
 
 /* The same link by link; t->failed is set where that breaks down. */
-KERNEL_TARGET static __attribute__((noinline)) void KERNEL(careful_group)(
-    vini_fronts *x, vini_tally *t, double *restrict l, const double *a, const vini_front_run *run,
-    vin_int link, double carry[2]) {
+KERNEL_APART void KERNEL(careful_group)(vini_fronts *x, vini_tally *t, double *restrict l,
+                                        const double *a, const vini_front_run *run, vin_int link,
+                                        double carry[2]) {
   for (int i = 0; i < POINT_LANES && t->failed < 0; i++, link++) {
     const vin_int column = run->first + 4 * link;
     double panel[10];
