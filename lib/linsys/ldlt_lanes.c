@@ -54,7 +54,7 @@ static int64_t round_up(int64_t numbers) {
 /* Numbers of `memory`. */
 static int64_t numbers_held(const vini_lane_plan *plan) {
   return round_up(plan->value_count) + round_up(plan->buffer_count) +
-         round_up(vini_lanes_work(plan)) + 2 * round_up(plan->positions) + LINE;
+         round_up(vini_lanes_work(plan)) + 4 * round_up(plan->positions) + LINE;
 }
 
 static int64_t bytes_held(const vini_lanes *x) {
@@ -128,6 +128,8 @@ static vin_status allocate(vini_lanes *x) {
   x->work = x->buffer + round_up(plan->buffer_count);
   x->inverse = x->work + round_up(vini_lanes_work(plan));
   x->scale = x->inverse + round_up(plan->positions);
+  x->forward[0] = x->scale + round_up(plan->positions);
+  x->forward[1] = x->forward[0] + round_up(plan->positions);
   return VIN_OK;
 }
 

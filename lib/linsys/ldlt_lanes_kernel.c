@@ -13,10 +13,37 @@
 
 /* four lanes, or four rows of a front */
 typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
 typedef int64_t v4i __attribute__((vector_size(32)));
 
 #define MAGNITUDE(v) ((v4)((v4i)(v)&magnitude_bits))
 static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+
+/* Pivots of a front that multiplies its column by itself before it divides: more work, less to wait for. With five there
+ * are too few registers. */
+#define EARLY_PIVOTS 4
+
+/* Fronts up to this size are substituted number by number: vectors would have to go through memory. */
+#define FEW_COLUMNS 10
+
+/* a[0], b[0], a[2], b[2]; a[1], b[1], a[3], b[3] */
+#if defined(__clang__)
+#define LOWERS(a, b) __builtin_shufflevector(a, b, 0, 4, 2, 6)
+#define UPPERS(a, b) __builtin_shufflevector(a, b, 1, 5, 3, 7)
+#else
+#define LOWERS(a, b) __builtin_shuffle(a, b, (v4i){0, 4, 2, 6})
+#define UPPERS(a, b) __builtin_shuffle(a, b, (v4i){1, 5, 3, 7})
+#endif
+
+/* Two halves together. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define JOINED(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3)
+#endif
+#endif
+#if !defined(JOINED)
+#define JOINED(a, b) ((v4){(a)[0], (a)[1], (b)[0], (b)[1]})
+#endif
 
 /* Lanes that hold a leaf, by their number. */
 static const v4i in_use[VINI_LANES + 1] = {
@@ -24,7 +51,8 @@ static const v4i in_use[VINI_LANES + 1] = {
 
 int64_t vini_lanes_work(const vini_lane_plan *plan) {
   const int64_t numbers = VINI_LANES * (int64_t)plan->max_numbers;
-  const int64_t columns = 2 * VINI_LANES * ((int64_t)plan->max_size + VINI_LANES);
+  const int64_t most = vini_max_int(plan->max_size, VINI_LEAF_PIVOTS + VINI_BODY_ROWS);
+  const int64_t columns = 2 * VINI_LANES * (most + VINI_LANES);
   return numbers > columns ? numbers : columns;
 }
 
@@ -50,6 +78,8 @@ static double weak_pivot(vini_lanes *x, vini_lanes_tally *t, vin_int position, d
 #define KERNEL_TARGET
 #define KERNEL_APART static __attribute__((noinline))
 #define KERNEL_INLINE static inline __attribute__((always_inline))
+#include "linsys/ldlt_bodies_body.h"
+#include "linsys/ldlt_bodies_solve_body.h"
 #include "linsys/ldlt_lanes_body.h"
 #include "linsys/ldlt_lanes_solve_body.h"
 #undef KERNEL
@@ -63,6 +93,8 @@ static double weak_pivot(vini_lanes *x, vini_lanes_tally *t, vin_int position, d
 #define KERNEL_TARGET __attribute__((target("avx2,fma")))
 #define KERNEL_APART KERNEL_TARGET static __attribute__((noinline))
 #define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
+#include "linsys/ldlt_bodies_body.h"
+#include "linsys/ldlt_bodies_solve_body.h"
 #include "linsys/ldlt_lanes_body.h"
 #include "linsys/ldlt_lanes_solve_body.h"
 #endif
