@@ -22,15 +22,12 @@ KERNEL_INLINE void KERNEL(batch_pivot)(vini_lanes *x, vini_lanes_tally *t, const
   *result = inverse;
 }
 
-/* The number at a distance in bytes. */
-#define AT(v, bytes) (*(v4 *)(void *)((char *)(v) + (bytes)))
-
 /* Four numbers side by side of each lane, turned: w[i] := number i of all lanes. */
 KERNEL_INLINE void KERNEL(turn)(const double *a0, const double *a1, const double *a2,
                                 const double *a3, v4 *w) {
-  const v2 *v0 = (const v2 *)a0, *v1 = (const v2 *)a1, *v2_ = (const v2 *)a2, *v3 = (const v2 *)a3;
-  const v4 even = JOINED(v0[0], v2_[0]), odd = JOINED(v1[0], v3[0]);
-  const v4 even2 = JOINED(v0[1], v2_[1]), odd2 = JOINED(v1[1], v3[1]);
+  const v2 *b0 = (const v2 *)a0, *b1 = (const v2 *)a1, *b2 = (const v2 *)a2, *b3 = (const v2 *)a3;
+  const v4 even = JOINED(b0[0], b2[0]), odd = JOINED(b1[0], b3[0]);
+  const v4 even2 = JOINED(b0[1], b2[1]), odd2 = JOINED(b1[1], b3[1]);
   w[0] = LOWERS(even, odd);
   w[1] = UPPERS(even, odd);
   w[2] = LOWERS(even2, odd2);
