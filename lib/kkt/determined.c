@@ -13,14 +13,17 @@
 /* Part of the largest acceleration, or of the largest force, that a rounding may move. */
 #define UNDETERMINED 1e-5
 #define FEW_ROUNDINGS (64 * DBL_EPSILON)
-/* Forces of constraints are at most this times all that is applied; more than that, among nearly dependent
+/* Forces of constraints are at most this times all that is applied and accelerated; more than that, among nearly dependent
  * constraints, is no excuse for what its rounding does. */
 #define LARGEST_LEVER 1e3
 
-double vini_kkt_credible_force(const vin_kkt *kkt) {
+double vini_kkt_credible_force(const vin_kkt *kkt, const double *z) {
+  const vin_sparse *k = kkt->k;
   double sum = 0;
-  for (vin_int j = 0; j < kkt->n; j++) sum += fabs(kkt->b[j]);
-  return LARGEST_LEVER * sum;
+  for (vin_int j = 0; j < kkt->n; j++) { /* each column starts with its diagonal */
+    sum += fabs(kkt->b[j]) + fabs(k->value[k->start[j]] * z[j]);
+  }
+  return sum > 0 ? LARGEST_LEVER * sum : HUGE_VAL;
 }
 
 bool vini_kkt_doubtful(const vin_kkt *kkt) {
@@ -57,7 +60,7 @@ static void measure_rows(const vin_kkt *kkt, double *s) {
  * rounding of what the forces could do (a chain that hangs at rest): then what moves it is no more. */
 static vin_int moved_coordinate(const vin_kkt *kkt, const double *z, double *most) {
   const vin_sparse *k = kkt->k;
-  const double credible = vini_kkt_credible_force(kkt);
+  const double credible = vini_kkt_credible_force(kkt, z);
   double largest = 0;
   for (vin_int j = 0; j < kkt->n; j++) { /* each column starts with its diagonal */
     const double inertia = fabs(k->value[k->start[j]]);

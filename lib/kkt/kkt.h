@@ -192,8 +192,8 @@ void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, dou
 /* determined.c: does the present factorisation give reason to doubt that the solution is determined?
  * VIN_SINGULAR: an error in the rows, relative to their terms (or a rounding, if that is more), moves z; s of
  * vini_kkt_residual() is in kkt->s, kkt->r is overwritten. */
-/* Largest force in the rows of kkt->b whose rounding is a scale for bodies at rest. */
-double vini_kkt_credible_force(const vin_kkt *kkt);
+/* Largest force whose rounding is a scale for bodies at rest; of kkt->b and its solution z. */
+double vini_kkt_credible_force(const vin_kkt *kkt, const double *z);
 bool vini_kkt_doubtful(const vin_kkt *kkt);
 vin_status vini_kkt_check_determined(vin_kkt *kkt, const double *z, double error);
 

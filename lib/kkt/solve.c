@@ -117,7 +117,7 @@ static const double *widen_scales(const vin_kkt *kkt, const double *z, const dou
                                   bool by_all) {
   const vin_kkt_options *o = &kkt->options;
   double *wide = kkt->pivot_scale; /* free between factorisations */
-  const double credible = vini_kkt_credible_force(kkt);
+  const double credible = vini_kkt_credible_force(kkt, z);
   const double force = by_all ? vini_min(vini_max_abs(s, kkt->n), credible) : credible;
   const double most = by_all ? HUGE_VAL : vini_max_abs(z, kkt->n);
   for (vin_int i = 0; i < kkt->n; i++) wide[i] = by_all ? force : 0;
