@@ -43,8 +43,8 @@ static void check(vin_solver solver, vin_order order, int most_refused) {
   if (!vin_solver_available(solver))
     cr_skip_test("%s is not in this build", vin_solver_name(solver));
   judge_all(solver, order, count);
-  cr_expect_geq(count[ANSWER_RIGHT], SEEDS * 9 / 10);
   if (vini_rank_available() && vin_solver_available(VIN_SOLVER_UMFPACK)) {
+    cr_expect_geq(count[ANSWER_RIGHT], SEEDS * 9 / 10);
     cr_expect_leq(count[ANSWER_REFUSED], most_refused, "%s: %d refused", vin_solver_name(solver),
                   count[ANSWER_REFUSED]);
   }
