@@ -50,6 +50,12 @@ static vin_status check_options(vin_kkt *kkt) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "max_refinements is %d, must be in 0..20",
                      o->max_refinements);
   }
+  if (o->solver == VIN_SOLVER_KLU) {
+    return vini_fail(
+        object, VIN_ERR_BAD_INPUT,
+        "solver is klu, which is for general matrices: a saddle-point system takes auto, "
+        "ldlt, cholmod-ldlt or umfpack");
+  }
   if (o->solver != VIN_SOLVER_AUTO && o->solver != VIN_SOLVER_LDLT &&
       o->solver != VIN_SOLVER_CHOLMOD && o->solver != VIN_SOLVER_UMFPACK) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "solver is %d, no vin_solver", (int)o->solver);
@@ -323,7 +329,9 @@ static vin_status scatter(vin_kkt *kkt, vini_part *part, const double *values, d
   if (values == NULL) return VIN_OK;
   double *value = kkt->k->value;
   const vin_int *slot = kkt->k->slot + part->first;
-  if (part->distinct) {
+  if (part->distinct && sign == 1) {
+    vini_kkt_place(value, slot, part->count, values);
+  } else if (part->distinct) {
     for (vin_int i = 0; i < part->count; i++) value[slot[i]] = sign * values[i];
   } else {
     for (vin_int i = 0; i < part->count; i++) value[slot[i]] = 0;

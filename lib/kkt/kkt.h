@@ -163,6 +163,20 @@ vin_status vini_kkt_need_primary(vin_kkt *kkt);
 /* vin_kkt_factor() for values that are known to be finite. */
 vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
 
+/* Values to the places that slot says. */
+static inline void vini_kkt_place(double *restrict value, const vin_int *restrict slot,
+                                  vin_int count, const double *restrict from) {
+  vin_int i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const double a = from[i], b = from[i + 1], c = from[i + 2], d = from[i + 3];
+    value[slot[i]] = a;
+    value[slot[i + 1]] = b;
+    value[slot[i + 2]] = c;
+    value[slot[i + 3]] = d;
+  }
+  for (; i < count; i++) value[slot[i]] = from[i];
+}
+
 /* Values into K: checked, and (finite ones) stored without a factorisation. */
 vin_status vini_kkt_check_values(vin_kkt *kkt, const double *h, const double *j, const double *c);
 vin_status vini_kkt_set_values(vin_kkt *kkt, const double *h, const double *j, const double *c);
