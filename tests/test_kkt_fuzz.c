@@ -90,8 +90,8 @@ Test(kkt_fuzz, subnormal_rows) {
   }
 }
 
-/* A dependent row whose pivot is noise of the mass ratio: the QR that tells needs memory, and each allocation
- * may fail. Also with a solution, which falls back. */
+/* A dependent row whose pivot is noise of the mass ratio: the QR that tells (where rounding, which differs
+ * between compilers, makes it necessary) needs memory, and each allocation may fail. */
 Test(kkt_fuzz, memory) {
   enum { NOISY = 11114 };
   kkt_case c = kkt_case_make(NOISY);
@@ -110,7 +110,6 @@ Test(kkt_fuzz, memory) {
     if (all) {
       cr_expect_eq(status, VIN_OK, "%s", vin_kkt_error(kkt));
       if (vini_rank_available()) cr_expect_eq(vin_kkt_dropped(kkt, NULL), 1);
-      if (vini_rank_available()) cr_expect_gt(vin_kkt_get_stats(kkt).rank_revealing, 0);
     } else {
       failures += status == VIN_ERR_NO_MEMORY;
       cr_expect(status == VIN_ERR_NO_MEMORY || status == VIN_OK, "%s", vin_kkt_error(kkt));
