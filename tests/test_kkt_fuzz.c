@@ -43,8 +43,8 @@ static void check(vin_solver solver, vin_order order, int most_refused) {
   if (!vin_solver_available(solver))
     cr_skip_test("%s is not in this build", vin_solver_name(solver));
   judge_all(solver, order, count);
-  cr_expect_geq(count[ANSWER_RIGHT], SEEDS * 9 / 10);
   if (vini_rank_available() && vin_solver_available(VIN_SOLVER_UMFPACK)) {
+    cr_expect_geq(count[ANSWER_RIGHT], SEEDS * 9 / 10);
     cr_expect_leq(count[ANSWER_REFUSED], most_refused, "%s: %d refused", vin_solver_name(solver),
                   count[ANSWER_REFUSED]);
   }
@@ -88,6 +88,38 @@ Test(kkt_fuzz, subnormal_rows) {
       kkt_case_free(&c);
     }
   }
+}
+
+/* A dependent row whose pivot is noise of the mass ratio: the QR that tells (where rounding, which differs
+ * between compilers, makes it necessary) needs memory, and each allocation may fail. */
+Test(kkt_fuzz, memory) {
+  enum { NOISY = 11114 };
+  kkt_case c = kkt_case_make(NOISY);
+  const vin_kkt_options options = options_of(&c.p, VIN_SOLVER_AUTO);
+  int64_t failures = 0;
+  for (int64_t k = 1;; k++) {
+    test_allocator allocator = {.fail_at = k};
+    vin_context context = test_context(&allocator);
+    vin_kkt *kkt = NULL;
+    double z[TRUTH_MOST];
+    vin_status status = vin_kkt_create(&kkt, &context, c.p.n, c.p.m, entries_pattern(&c.p.h),
+                                       entries_pattern(&c.p.j), &options);
+    if (status == VIN_OK) status = kkt_factor(kkt, &c.p);
+    if (status == VIN_OK) status = kkt_solve(kkt, &c.p, z);
+    const bool all = allocator.calls < k;
+    if (all) {
+      cr_expect_eq(status, VIN_OK, "%s", vin_kkt_error(kkt));
+      if (vini_rank_available()) cr_expect_eq(vin_kkt_dropped(kkt, NULL), 1);
+    } else {
+      failures += status == VIN_ERR_NO_MEMORY;
+      cr_expect(status == VIN_ERR_NO_MEMORY || status == VIN_OK, "%s", vin_kkt_error(kkt));
+    }
+    vin_kkt_destroy(kkt);
+    cr_assert_eq(allocator.live, 0);
+    if (all) break;
+  }
+  cr_expect_gt(failures, 20); /* most of them */
+  kkt_case_free(&c);
 }
 
 /* The reference itself, on a system that is solved by hand: two masses 1 and 4 on one rod, x = (3, 3) from

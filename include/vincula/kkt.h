@@ -61,7 +61,8 @@ typedef struct vin_kkt_options {
    * manifold, independent ones stay above 5e-4. With mass ratios of 1e5 and more between coordinates
    * that share constraints dependent rows reach the ratio times 1e-16; where their signs show it, ldlt
    * factorises once more with a threshold above that. Where a dropped row turns out to contradict
-   * the others, AUTO lets UMFPACK decide. */
+   * the others, AUTO lets UMFPACK decide. Where two ratios are so small that one may be noise of the other,
+   * a rank-revealing QR decides (in builds with SuiteSparseQR). */
   double pivot_threshold;
   /* largest residual of a force row relative to the sum of the magnitudes of its terms, default
    * 1e-10; the same for constraint rows */
@@ -129,8 +130,9 @@ VIN_API vin_status vin_kkt_update(vin_kkt *kkt, const double *h, const double *j
 /** Solves for count right-hand sides: f is n x count, g is m x count, column by column; results go
  *  to x (n x count) and lambda (m x count), which may be f and g. Each is refined against the true
  *  matrix and verified; force rows and constraint rows are judged by their own scale.
- *  VIN_SINGULAR: the residual stays too large or a dropped row is contradicted; x, lambda
- *  unchanged. */
+ *  VIN_SINGULAR: the residual stays too large, a dropped row is contradicted, or an error of the residual's
+ *  size moves the solution by more than 1e-5 (H is singular where the constraints leave freedom, or rows
+ *  are nearly dependent); x, lambda unchanged. */
 VIN_API vin_status vin_kkt_solve(vin_kkt *kkt, vin_int count, const double *f, const double *g,
                                  double *x, double *lambda);
 

@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const answer_names[ANSWER_COUNT] = {"right",      "refused near", "refused",
@@ -35,10 +36,17 @@ static double entry(drawing *d) {
   return x == 0 ? 1 : x;
 }
 
+static void add_row(problem *p) {
+  double *g = realloc(p->g, ((size_t)p->m + 2) * sizeof *g);
+  cr_assert_not_null(g);
+  p->g = g;
+  p->g[p->m++] = 0;
+}
+
 static void rod(drawing *d, vin_int a, vin_int b, bool straight) {
   problem *p = &d->c->p;
   const vin_int row = p->m;
-  problem_duplicate(p, -1, 0);
+  add_row(p);
   for (vin_int i = 0; i < d->dimension; i++) {
     const double x = straight ? (i == 0) : entry(d);
     if (a >= 0 && x != 0) entries_add(&p->j, row, d->dimension * a + i, -x);
@@ -57,7 +65,7 @@ static void draw_rows(drawing *d) {
     if (figure == 1 && b > 0) a = test_random_below(&d->random, b);
     if (figure == 3 && b > 0) a = 0;
     if (figure == 4) {
-      problem_duplicate(&d->c->p, -1, 0);
+      add_row(&d->c->p);
       for (vin_int k = 0; k < d->c->p.n; k++) {
         if (k == 0 || one_in(d, 3)) {
           entries_add(&d->c->p.j, b, (k + b) % d->c->p.n, entry(d));
