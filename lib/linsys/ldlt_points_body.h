@@ -1,10 +1,10 @@
-/* ldlt_points_body - elimination of runs of point masses, part of ldlt_kernel_body.h. No include guard on
+/* ldlt_points_body - elimination of runs of point masses (theory 2.6), part of ldlt_kernel_body.h. No include guard on
  * purpose.
  *
  * Four links at a time, one in each lane: nodes do not know of each other, so that their eliminations go
  * side by side. What is left is the tridiagonal S = J M^-1 J', whose pivots wait for each other,
- *   d_k = s_k - c_(k-1) / d_(k-1).
- * Within four links the leading minors go on without a division, p_k = s_k p_(k-1) - c_(k-1) p_(k-2), and
+ *   d_k = s_k - c_(k-1) / d_(k-1).   (112)
+ * Within four links the leading minors go on without a division, p_k = s_k p_(k-1) - c_(k-1) p_(k-2) (113), and
  * d_k = p_k / p_(k-1) are divided side by side. Rounding of p_k is as good as one of s_k and c_(k-1): the
  * ratios are, as the d_k of the recurrence are, pivots of a matrix that differs in its last bits. A group
  * in which anything is out of the ordinary (a mass that is not positive, a minor that is large or small,
