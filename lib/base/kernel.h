@@ -9,6 +9,7 @@
  *     KERNEL_TARGET static void KERNEL(update)(...)   for what the file calls, by VINI_KERNEL
  *     KERNEL_APART void KERNEL(rare)(...)             for what shall stand by itself
  *     KERNEL_INLINE double KERNEL(part)(...)          for what shall be part of its callers
+ * asks with #if KERNEL_FAST where vectors of four are too many for the plain set (they go through memory there),
  * and takes back the macros that it defines. Without a body the header gives only what follows. */
 #ifndef VINI_KERNEL_H
 #define VINI_KERNEL_H
@@ -59,22 +60,26 @@ static inline bool vini_kernel_fast(bool plain) {
 #ifdef VINI_KERNEL_BODY
 
 #define KERNEL(name) plain_##name
+#define KERNEL_FAST 0
 #define KERNEL_TARGET
 #define KERNEL_APART static __attribute__((noinline))
 #define KERNEL_INLINE static inline __attribute__((always_inline))
 #include VINI_KERNEL_BODY
 #undef KERNEL
+#undef KERNEL_FAST
 #undef KERNEL_TARGET
 #undef KERNEL_APART
 #undef KERNEL_INLINE
 
 #ifdef VINI_KERNEL_AVX2
 #define KERNEL(name) avx2_##name
+#define KERNEL_FAST 1
 #define KERNEL_TARGET __attribute__((target("avx2,fma")))
 #define KERNEL_APART KERNEL_TARGET static __attribute__((noinline))
 #define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
 #include VINI_KERNEL_BODY
 #undef KERNEL
+#undef KERNEL_FAST
 #undef KERNEL_TARGET
 #undef KERNEL_APART
 #undef KERNEL_INLINE

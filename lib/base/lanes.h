@@ -19,15 +19,6 @@ static inline void plain_pairs(const double *a, const double *b, const double *c
   *second = (v4){a[1], b[1], c[1], d[1]};
 }
 
-/* and back */
-static inline void plain_store_pairs(double *a, double *b, double *c, double *d, const v4 *first,
-                                     const v4 *second) {
-  a[0] = (*first)[0], a[1] = (*second)[0];
-  b[0] = (*first)[1], b[1] = (*second)[1];
-  c[0] = (*first)[2], c[1] = (*second)[2];
-  d[0] = (*first)[3], d[1] = (*second)[3];
-}
-
 #ifdef VINI_KERNEL_AVX2
 #include <immintrin.h>
 #define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
@@ -43,6 +34,7 @@ AVX2_INLINE void avx2_pairs(const double *a, const double *b, const double *c, c
   *second = (v4)_mm256_unpackhi_pd(even, odd);
 }
 
+/* and back */
 AVX2_INLINE void avx2_store_pairs(double *a, double *b, double *c, double *d, const v4 *first,
                                   const v4 *second) {
   const __m256d even = _mm256_unpacklo_pd((__m256d)*first, (__m256d)*second);

@@ -47,25 +47,10 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
     (a)[3 * (step)] = (v)[3];                                                                      \
   } while (0)
 
-/* a := the smaller, the larger of a and b; b is a number. */
-static inline void plain_lower(v4 *a, const v4 *b) {
-  const v4i take = *b < *a;
-  *a = (v4)((take & (v4i)*b) | (~take & (v4i)*a));
-}
-
-static inline void plain_raise(v4 *a, const v4 *b) {
-  const v4i take = *b > *a;
-  *a = (v4)((take & (v4i)*b) | (~take & (v4i)*a));
-}
-
-/* Is every lane set? */
-static inline bool plain_all(const v4i *set) {
-  return ((*set)[0] & (*set)[1] & (*set)[2] & (*set)[3]) != 0;
-}
-
 #ifdef VINI_KERNEL_AVX2
 #define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
 
+/* a := the smaller, the larger of a and b. */
 AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
   *a = (v4)_mm256_min_pd((__m256d)*a, (__m256d)*b);
 }
@@ -74,6 +59,7 @@ AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
   *a = (v4)_mm256_max_pd((__m256d)*a, (__m256d)*b);
 }
 
+/* Is every lane set? */
 AVX2_INLINE bool avx2_all(const v4i *set) {
   return _mm256_movemask_pd((__m256d)*set) == 15;
 }

@@ -276,34 +276,39 @@ KERNEL_TARGET static void KERNEL(rod_run)(vini_fronts *x, vini_tally *t, const v
   KERNEL(merge)(t, &extremes);
 }
 
-/* Link of a chain of point masses: x, y, z do not know of each other, so that their eliminations
- * overlap, and only the multiplier waits for the link before. carry: update and magnitude. */
+/* What a link of a chain of point masses leaves: L of the node's columns in this rod's row and the next one's, of the
+ * rod's column in the next; of the pivots x, y, z, rod their inverses and what was added up to them. */
+typedef struct KERNEL(point) {
+  double here[3], next[3], rod, inverse[4], scale[4];
+} KERNEL(point);
+
+/* x, y, z do not know of each other, so that their eliminations overlap, and only the multiplier waits
+ * for the link before. carry: update and magnitude. */
 KERNEL_INLINE void KERNEL(point_link)(vini_fronts *x, vini_tally *t, const vin_int column,
-                                      double *restrict l, const double *a, const vin_int *e,
-                                      const double last, double carry[2]) {
+                                      const double *a, const vin_int *e, const double last,
+                                      double carry[2], KERNEL(point) * p) {
   double d = last, m_rod = fabs(d), cross = 0, update = 0, m_next = 0;
   VINI_UNROLL
   for (int k = 0; k < 3; k++) {
     const double mass = a[e[3 * k]], here = a[e[3 * k + 1]], next = a[e[3 * k + 2]];
-    const double inverse = KERNEL(take_pivot)(x, t, column + k, mass, fabs(mass));
-    const double l_here = here * inverse, l_next = next * inverse;
-    double *to = l + vini_front_column(k, 5);
-    VINI_UNROLL
-    for (int i = 0; i < 2 - k; i++) to[i] = 0; /* to the node's other coordinates */
-    to[2 - k] = l_here;
-    to[3 - k] = l_next;
-    d -= here * l_here;
-    m_rod += fabs(here * l_here);
-    cross -= next * l_here;
-    update -= next * l_next;
-    m_next += fabs(next * l_next);
+    p->scale[k] = fabs(mass);
+    p->inverse[k] = KERNEL(invert)(x, t, column + k, mass, p->scale[k]);
+    survey(t, p->inverse[k], p->scale[k]);
+    p->here[k] = here * p->inverse[k];
+    p->next[k] = next * p->inverse[k];
+    d -= here * p->here[k];
+    m_rod += fabs(here * p->here[k]);
+    cross -= next * p->here[k];
+    update -= next * p->next[k];
+    m_next += fabs(next * p->next[k]);
   }
   d += carry[0];
-  m_rod += carry[1];
-  const double l_rod = cross * KERNEL(take_pivot)(x, t, column + 3, d, m_rod);
-  l[9] = l_rod;
-  carry[0] = update - cross * l_rod;
-  carry[1] = m_next + fabs(cross * l_rod);
+  p->scale[3] = m_rod + carry[1];
+  p->inverse[3] = KERNEL(invert)(x, t, column + 3, d, p->scale[3]);
+  survey(t, p->inverse[3], p->scale[3]);
+  p->rod = cross * p->inverse[3];
+  carry[0] = update - cross * p->rod;
+  carry[1] = m_next + fabs(cross * p->rod);
 }
 
 /* Where a front with a single row leaves its update and the magnitude. */
@@ -324,7 +329,19 @@ KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini
     carry[0] = *KERNEL(single_update)(x, child);
     carry[1] = *KERNEL(single_magnitude)(x, child);
   }
-  KERNEL(point_link)(x, t, front->first, x->value + front->panel, a, e, a[e[9]], carry);
+  double *l = x->value + front->panel;
+  KERNEL(point) p;
+  KERNEL(point_link)(x, t, front->first, a, e, a[e[9]], carry, &p);
+  for (int k = 0; k < 3; k++) {
+    for (int i = 0; i < 2 - k; i++) *l++ = 0; /* to the node's other coordinates */
+    *l++ = p.here[k];
+    *l++ = p.next[k];
+  }
+  *l = p.rod;
+  for (int k = 0; k < 4; k++) {
+    x->inverse[front->first + k] = p.inverse[k];
+    x->scale[front->first + k] = p.scale[k];
+  }
   *KERNEL(single_update)(x, front) = carry[0];
   *KERNEL(single_magnitude)(x, front) = carry[1];
 }

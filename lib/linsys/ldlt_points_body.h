@@ -1,15 +1,17 @@
-/* ldlt_points_body - elimination of runs of point masses, part of ldlt_kernel_body.h. No include guard on
+/* ldlt_points_body - elimination of runs of point masses (theory 2.6), part of ldlt_kernel_body.h. No include guard on
  * purpose.
  *
  * Four links at a time, one in each lane: nodes do not know of each other, so that their eliminations go
  * side by side. What is left is the tridiagonal S = J M^-1 J', whose pivots wait for each other,
- *   d_k = s_k - c_(k-1) / d_(k-1).
- * Within four links the leading minors go on without a division, p_k = s_k p_(k-1) - c_(k-1) p_(k-2), and
+ *   d_k = s_k - c_(k-1) / d_(k-1).   (112)
+ * Within four links the leading minors go on without a division, p_k = s_k p_(k-1) - c_(k-1) p_(k-2) (113), and
  * d_k = p_k / p_(k-1) are divided side by side. Rounding of p_k is as good as one of s_k and c_(k-1): the
  * ratios are, as the d_k of the recurrence are, pivots of a matrix that differs in its last bits. A group
  * in which anything is out of the ordinary (a mass that is not positive, a minor that is large or small,
- * a pivot near the threshold, a number that is none) goes the way of single links, which decides. */
+ * a pivot near the threshold, a number that is none) goes the way of single links, which decides; with the plain
+ * instruction set all do. */
 
+#if KERNEL_FAST
 /* Minors outside have terms that over- or underflow; the range is far from where a lost term counts. */
 #define LEAST_MINOR 0x1p-332
 #define MOST_MINOR 0x1p+332
@@ -99,26 +101,31 @@ KERNEL_INLINE bool KERNEL(point_group)(double *restrict l, const double *a, cons
   carry[1] = left[3];
   return true;
 }
+#endif
 
-/* The same link by link; t->failed is set where that breaks down. */
-KERNEL_APART void KERNEL(careful_group)(vini_fronts *x, vini_tally *t, double *restrict l,
-                                        const double *a, const vini_front_run *run, vin_int link,
-                                        double carry[2]) {
+/* A group link by link; t->failed is set where that breaks down. */
+KERNEL_APART void KERNEL(single_links)(vini_fronts *x, vini_tally *t, double *restrict l,
+                                       const double *a, const vini_front_run *run, vin_int link,
+                                       double carry[2]) {
   for (int i = 0; i < POINT_LANES && t->failed < 0; i++, link++) {
     const vin_int column = run->first + 4 * link;
-    double panel[10];
+    KERNEL(point) p;
     KERNEL(point_link)
-    (x, t, column, panel, a + link * run->entry_step, run->entry,
-     a[run->entry[9] + link * run->last_step], carry);
+    (x, t, column, a + link * run->entry_step, run->entry, a[run->entry[9] + link * run->last_step],
+     carry, &p);
+    VINI_UNROLL
     for (int k = 0; k < 3; k++) {
-      const double *from = panel + vini_front_column(k, 5) + 2 - k;
-      l[POINT_HERE + 4 * k + i] = from[0];
-      l[POINT_NEXT + 4 * k + i] = from[1];
-      l[POINT_INVERSE + 4 * k + i] = x->inverse[column + k];
+      l[POINT_HERE + 4 * k + i] = p.here[k];
+      l[POINT_NEXT + 4 * k + i] = p.next[k];
     }
-    l[POINT_ROD + i] = panel[9];
-    l[POINT_INVERSE + 12 + i] = x->inverse[column + 3];
-    l[POINT_SCALE + i] = x->scale[column + 3];
+    VINI_UNROLL
+    for (int k = 0; k < 4; k++) {
+      l[POINT_INVERSE + 4 * k + i] = p.inverse[k];
+      if (p.inverse[k] == 0)
+        x->scale[column + k] = p.scale[k]; /* seldom: broken down, or dropped */
+    }
+    l[POINT_ROD + i] = p.rod;
+    l[POINT_SCALE + i] = p.scale[3];
   }
 }
 
@@ -127,28 +134,36 @@ KERNEL_TARGET static void KERNEL(point_run)(vini_fronts *x, vini_tally *tally,
                                             const vin_int end, const double *a) {
   const vini_front *child = &x->plan.front[run->child];
   double carry[2] = {*KERNEL(single_update)(x, child), *KERNEL(single_magnitude)(x, child)};
+  vini_tally t = *tally;
+#if KERNEL_FAST
   const double most_ratio = 0.5 / vini_max(x->threshold, LEAST_MINOR);
   KERNEL(extremes) extremes = KERNEL(no_extremes);
-  vini_tally t = *tally;
+#endif
   for (; link < end && t.failed < 0; link += POINT_LANES) {
     double *l = vini_point_group(x, run, link);
+#if KERNEL_FAST
     const double *entries = a + link * run->entry_step;
     const double *last = a + run->entry[9] + link * run->last_step;
     if (KERNEL(point_group)(l, entries, last, run, most_ratio, &extremes, carry)) continue;
+#endif
     double handed[2] = {carry[0], carry[1]}; /* carry has no address: it stays in registers */
-    KERNEL(careful_group)(x, &t, l, a, run, link, handed);
+    KERNEL(single_links)(x, &t, l, a, run, link, handed);
     carry[0] = handed[0];
     carry[1] = handed[1];
   }
+#if KERNEL_FAST
   const KERNEL(extremes) found = extremes;
   KERNEL(merge)(&t, &found);
   t.cancellation = fmax(t.cancellation, 1); /* of the masses */
+#endif
   *KERNEL(single_update)(x, child) = carry[0];
   *KERNEL(single_magnitude)(x, child) = carry[1];
   *tally = t;
 }
 
+#if KERNEL_FAST
 #undef LEAST_MINOR
 #undef MOST_MINOR
 #undef LEAST_INVERSE
 #undef MOST_INVERSE
+#endif

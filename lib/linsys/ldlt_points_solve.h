@@ -7,6 +7,7 @@
 /* Groups whose numbers are fetched ahead on the way back, as AHEAD of ldlt_kernel_solve.h. */
 #define GROUPS_AHEAD 4
 
+#if KERNEL_FAST
 /* b: the numbers of the first link's x; node, rod: steps. carry: what the link before takes from the
  * rod. */
 KERNEL_INLINE void KERNEL(points_down)(const double *l, const double *b, const int64_t node,
@@ -59,6 +60,38 @@ KERNEL_INLINE void KERNEL(points_up)(const double *l, double *b, const int64_t n
   rod[3 * rod_step] = z3;
   *last = z0;
 }
+
+#else
+
+KERNEL_INLINE void KERNEL(points_down)(const double *l, const double *b, const int64_t node,
+                                       double *rod, const int64_t rod_step, double *carry) {
+  VINI_UNROLL
+  for (int i = 0; i < POINT_LANES; i++, b += node, rod += rod_step) {
+    if (*carry == 0 && *rod == 0 && b[0] == 0 && b[1] == 0 && b[2] == 0) continue;
+    const double *here = l + POINT_HERE + i, *next = l + POINT_NEXT + i;
+    const double y = *rod - *carry - here[0] * b[0] - here[4] * b[1] - here[8] * b[2];
+    *rod = y;
+    *carry = l[POINT_ROD + i] * y + next[0] * b[0] + next[4] * b[1] + next[8] * b[2];
+  }
+}
+
+KERNEL_INLINE void KERNEL(points_up)(const double *l, double *b, const int64_t node, double *rod,
+                                     const int64_t rod_step, double *last) {
+  VINI_UNROLL
+  for (int i = POINT_LANES - 1; i >= 0; i--) {
+    const double *inverse = l + POINT_INVERSE + i;
+    double *own = b + i * node, *y = rod + i * rod_step;
+    const double z = *y * inverse[12] - l[POINT_ROD + i] * *last;
+    *y = z;
+    VINI_UNROLL
+    for (int k = 0; k < 3; k++) {
+      own[k] = own[k] * inverse[4 * k] - l[POINT_HERE + 4 * k + i] * z -
+               l[POINT_NEXT + 4 * k + i] * *last;
+    }
+    *last = z;
+  }
+}
+#endif
 
 KERNEL_TARGET static void KERNEL(point_run_down)(const vini_fronts *x, const vini_front_run *run,
                                                  vin_int link, const vin_int end, double *b,
