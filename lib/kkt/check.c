@@ -8,6 +8,7 @@
 typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
 typedef int64_t v4i __attribute__((vector_size(32)));
+typedef uint32_t u4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define MAGNITUDE(v) ((v4)((v4i)(v)&magnitude_bits))
 static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};

@@ -105,10 +105,9 @@ KERNEL_INLINE void KERNEL(multiply_point)(const vini_check_group *group, const d
 
 /* code: NULL for points. */
 KERNEL_INLINE void KERNEL(group)(const vini_check *check, const vini_check_group *group,
-                                 const uint16_t *code, const double *value, const double *f,
-                                 const double *x, double *pair, v4 *worst, cell *c, const int width,
-                                 const int rows) {
-  const uint32_t *place = check->place + group->place;
+                                 const uint32_t *place, const uint16_t *code, const double *value,
+                                 const double *f, const double *x, double *pair, v4 *worst, cell *c,
+                                 const int width, const int rows) {
   const int count = group->count;
   const bool apart = check->apart;
   KERNEL(load)(group, place, f, x, apart, c, width, rows);
@@ -135,6 +134,46 @@ KERNEL_INLINE void KERNEL(group)(const vini_check *check, const vini_check_group
   }
 }
 
+/* A group of any kind with its rows. */
+KERNEL_INLINE void KERNEL(any_group)(const vini_check *check, const vini_check_group *group,
+                                     const uint32_t *place, const double *value, const double *f,
+                                     const double *z, double *pair, v4 *most) {
+  const vini_check_kind *kind = &check->kind[group->kind];
+  cell c[5];
+  switch (kind->point ? kind->rows : 0) {
+  case 1:
+    KERNEL(group)(check, group, place, NULL, value, f, z, pair, most, c, 3, 1);
+    break;
+  case 2:
+    KERNEL(group)(check, group, place, NULL, value, f, z, pair, most, c, 3, 2);
+    break;
+  default:
+    KERNEL(group)
+    (check, group, place, check->code + kind->code, value, f, z, pair, most,
+     (cell *)(void *)check->work, kind->width, kind->rows);
+  }
+}
+
+/* The groups of a run, one after the other. */
+KERNEL_INLINE void KERNEL(run)(const vini_check *check, const vini_check_group *first,
+                               const double *value, const double *f, const double *z, double *pair,
+                               v4 *most) {
+  const int places = VINI_CHECK_LANES * check->kind[first->kind].rows;
+  const uint32_t *step = check->place + first->place + places;
+  uint32_t place[VINI_CHECK_PLACES];
+  vini_check_group group = *first;
+  const u4 column_step = (u4){0} + (uint32_t)first->column_step;
+  const u4 entry_step = (u4){0} + (uint32_t)first->entry_step;
+  for (int i = 0; i < places; i++) place[i] = check->place[first->place + i];
+  for (vin_int left = first->repeat;; left--) {
+    KERNEL(any_group)(check, &group, place, value, f, z, pair, most);
+    if (left == 1) break;
+    for (int i = 0; i < places; i += 4) *(u4 *)(place + i) += *(const u4 *)(step + i);
+    *(u4 *)group.column += column_step;
+    *(u4 *)group.entry += entry_step;
+  }
+}
+
 KERNEL_TARGET static void KERNEL(groups)(const vini_check *check, const vin_sparse *k,
                                          const double *f, const double *z, double *pair,
                                          double *worst) {
@@ -146,19 +185,10 @@ KERNEL_TARGET static void KERNEL(groups)(const vini_check *check, const vin_spar
       most[0] = loose_columns(check, group, k, f, z, pair, most[0]);
       continue;
     }
-    const vini_check_kind *kind = &check->kind[group->kind];
-    cell c[5];
-    switch (kind->point ? kind->rows : 0) {
-    case 1:
-      KERNEL(group)(check, group, NULL, value, f, z, pair, &most, c, 3, 1);
-      break;
-    case 2:
-      KERNEL(group)(check, group, NULL, value, f, z, pair, &most, c, 3, 2);
-      break;
-    default:
-      KERNEL(group)
-      (check, group, check->code + kind->code, value, f, z, pair, &most,
-       (cell *)(void *)check->work, kind->width, kind->rows);
+    if (group->repeat > 1) {
+      KERNEL(run)(check, group, value, f, z, pair, &most);
+    } else {
+      KERNEL(any_group)(check, group, check->place + group->place, value, f, z, pair, &most);
     }
   }
   for (int lane = 0; lane < VINI_CHECK_LANES; lane++) *worst = vini_max(*worst, most[lane]);

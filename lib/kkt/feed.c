@@ -11,8 +11,7 @@ static vin_status fetch(vin_kkt *kkt, vini_span span) {
     feed->failed = true;
     return vini_fail(&kkt->object, status, "values are missing"); /* the caller knows more */
   }
-  const vin_int *slot = kkt->k->slot + kkt->j.first;
-  for (vin_int e = span.entry; e < span.entry_end; e++) kkt->k->value[slot[e]] = feed->j[e];
+  vini_places_store(&kkt->j.places, span.entry, span.entry_end, 1, feed->j, kkt->k->value);
   return VIN_OK;
 }
 

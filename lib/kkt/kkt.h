@@ -4,16 +4,17 @@
 
 #include "base/base.h"
 #include "kkt/check.h"
+#include "kkt/places.h"
 #include "kkt/plan.h"
 #include "linsys/linsys.h"
 #include "sparse/sparse.h"
 #include "vincula/kkt.h"
 
-/* One part of K: a range of triplets with its state. */
+/* One part of K: its triplets with their state. */
 typedef struct vini_part {
   const char *name; /* for messages: "H", "J", "C" */
-  vin_int first;    /* of its triplets in K's pattern */
   vin_int count;
+  vini_places places;
   bool distinct; /* no two of its triplets share a place: values are stored, not added */
   bool known;    /* values have been given */
 } vini_part;
@@ -66,8 +67,9 @@ struct vin_kkt {
   bool any_dropped;         /* some of them are set */
   vin_int *dropped_rows;    /* dropped_count, ascending */
   vin_int dropped_count;
-  double *pivot, *pivot_scale; /* n + m */
+  double *pivot, *pivot_scale; /* n + m: r and s, which no factorisation needs */
   double *z;                   /* columns x (n + m): solutions until they are accepted */
+  bool lent;                   /* z is not the kkt's own */
   double *b, *r, *s;           /* n + m each; s stands behind r */
   vin_int columns;
   vini_check *check; /* of solutions */
@@ -148,6 +150,9 @@ void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, dou
 /* In place on count stacked vectors of n + m, without refinement or check, for callers whose own
  * iteration verifies the result. Dropped multipliers become 0. */
 vin_status vini_kkt_solve_plain(vin_kkt *kkt, vin_int count, double *z);
+
+/* From here on one solution is kept in z (n + m), which the caller owns, in place of memory of its own. */
+void vini_kkt_lend(vin_kkt *kkt, double *z);
 
 /* Name of constraint row i for messages. */
 void vini_kkt_constraint_name(const vin_kkt *kkt, vin_int i, char *text, size_t size);
