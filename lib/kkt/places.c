@@ -1,18 +1,15 @@
 /* Runs in a list of places; see places.h. */
 #include "kkt/places.h"
 
-#include <string.h>
+#include "base/kernel.h"
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define VINI_UNROLL_ALL _Pragma("GCC unroll 24")
-#else
-#define VINI_UNROLL_ALL
-#endif
+#include <string.h>
 
 /* A run is worth so many entries of a list. */
 enum { WORTH = 2 * sizeof(vini_place_run) / sizeof(vin_int) };
 /* A run of so many entries is taken, whatever its period. */
 enum { LONG = 64 * VINI_PLACE_PERIOD };
+_Static_assert(VINI_PLACE_PERIOD == 24, "a loop below is unrolled so often");
 
 /* Entries from `begin` on that follow from the first `period` of them. */
 static vin_int length(const vin_int *place, vin_int count, vin_int begin, vin_int period) {
@@ -113,7 +110,7 @@ static inline __attribute__((always_inline)) void store_periods(const vini_place
                                                                 const double *restrict from,
                                                                 double *restrict to) {
   for (; periods > 0; periods--, from += period, to += run->step) {
-    VINI_UNROLL_ALL
+    VINI_UNROLL_UP_TO(24)
     for (vin_int i = 0; i < period; i++) to[run->first[i]] = sign * from[i];
   }
 }

@@ -108,6 +108,9 @@ static vin_status place_panels(builder *b) {
     plan->value_count++; /* vectors may write over the number before a panel */
     front->panel = plan->value_count;
     plan->value_count += vini_front_column(front->pivots, (vin_int)size);
+    if (front->pivots == 4 && front->rows == 1) { /* of a point, maybe in a run */
+      plan->value_count = front->panel - 1 + VINI_POINT_NUMBERS;
+    }
     if (plan->row_count + front->rows > INT32_MAX || size * front->pivots > INT32_MAX ||
         (size + 4) * (size + 4) > INT32_MAX) {
       return vini_fail(b->object, VIN_ERR_TOO_LARGE,

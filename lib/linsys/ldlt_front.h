@@ -47,9 +47,12 @@ typedef struct vini_front {
 /* Entries of the fronts of a run, at most. */
 enum { VINI_RUN_ENTRIES = 13 };
 
+/* Numbers of a link in a run of point masses (ldlt_kernel.h), which has them instead of a panel. */
+enum { VINI_POINT_NUMBERS = 12 };
+
 typedef struct vini_front_run {
   vini_front_kind kind;
-  vin_int count;  /* fronts */
+  vin_int count;  /* fronts; of points a multiple of 4 */
   vin_int first;  /* column of the first one; four columns each */
   vin_int before; /* front that comes next and is the parent of the last one */
   vin_int child;  /* front whose square gives the first one's update and takes the last one's */

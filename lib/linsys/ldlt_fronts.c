@@ -1,5 +1,6 @@
 /* ldlt_fronts - the kernel of ldlt_kernel.c as a backend: life cycle, verdict. */
 #include "linsys/flush.h"
+#include "linsys/ldlt_common.h"
 #include "linsys/ldlt_kernel.h"
 
 #include <float.h>
@@ -11,9 +12,8 @@
 
 static vin_status breakdown(vini_fronts *x) {
   const vin_int column = x->tally.failed;
-  return vini_fail(x->object, VIN_SINGULAR,
-                   "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
-                   (int)x->plan.order[column], x->tally.failed_pivot, x->scale[column]);
+  return vini_ldlt_breakdown(x->object, x->plan.order[column], x->tally.failed_pivot,
+                             x->scale[column]);
 }
 
 typedef vin_status (*loader)(void *user, vin_int block);
@@ -106,9 +106,7 @@ static void substitute(vini_fronts *x, double *b, double *b2) {
 
 static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) {
   vini_fronts *x = (vini_fronts *)backend;
-  if (!x->factored) {
-    return vini_fail(x->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
-  }
+  if (!x->factored) return vini_ldlt_unfactored(x->object);
   const size_t n = (size_t)x->plan.n;
   const unsigned before = vini_flush_begin();
   for (; count >= 2; count -= 2, b += 2 * n) substitute(x, b, b + n);
@@ -117,12 +115,28 @@ static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) 
   return VIN_OK;
 }
 
+/* The pivots of a run of point masses. To a mass nothing is added up; one that was dropped went the way of
+ * single links. */
+static void point_pivots(const vini_fronts *x, const vini_front_run *run, double *d,
+                         double *scale) {
+  for (vin_int link = 0; link < run->count; link++) {
+    const double *l = vini_point_group(x, run, link - link % POINT_LANES) + link % POINT_LANES;
+    for (int k = 0; k < 4; k++) {
+      const vin_int column = run->first + 4 * link + k, unknown = x->plan.order[column];
+      const double inverse = l[POINT_INVERSE + 4 * k];
+      d[unknown] = inverse != 0 ? 1 / inverse : 0;
+      scale[unknown] = k == 3 ? l[POINT_SCALE] : inverse != 0 ? fabs(d[unknown]) : x->scale[column];
+    }
+  }
+}
+
 static bool fronts_pivots(const vini_backend *backend, double *d, double *scale) {
   const vini_fronts *x = (const vini_fronts *)backend;
   if (!x->factored) return false;
-  for (vin_int k = 0; k < x->plan.n; k++) {
-    d[x->plan.order[k]] = x->inverse[k] != 0 ? 1 / x->inverse[k] : 0;
-    scale[x->plan.order[k]] = x->scale[k];
+  vini_ldlt_spread_pivots(x->plan.n, x->plan.order, x->inverse, x->scale, d, scale);
+  for (vin_int r = 0; r < x->plan.run_count; r++) {
+    const vini_front_run *run = x->plan.run + r;
+    if (run->kind == VINI_FRONT_POINT) point_pivots(x, run, d, scale);
   }
   return true;
 }
@@ -145,16 +159,16 @@ static int64_t bytes_held(const vini_fronts *x) {
 
 static void fronts_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_fronts *x = (const vini_fronts *)backend;
-  const vini_tally *t = &x->tally;
-  const bool known = x->factored, any = known && t->most > 0;
-  *info =
-      (vini_factor_info){.nnz_factor = x->plan.nnz,
-                         .flops = x->plan.flops,
-                         .bytes = bytes_held(x),
-                         .negative = known ? t->negative : -1,
-                         .zero = known ? t->dropped : -1,
-                         .rcond = any ? t->least / t->most : -1,
-                         .min_pivot_ratio = any && t->cancellation > 0 ? 1 / t->cancellation : -1};
+  vini_ldlt_tell(&(vini_ldlt_verdict){.factored = x->factored,
+                                      .negative = x->tally.negative,
+                                      .dropped = x->tally.dropped,
+                                      .smallest = x->tally.least,
+                                      .largest = x->tally.most,
+                                      .ratio = 1 / x->tally.cancellation},
+                 info);
+  info->nnz_factor = x->plan.nnz;
+  info->flops = x->plan.flops;
+  info->bytes = bytes_held(x);
 }
 
 static const char *fronts_describe(const vini_backend *backend) {
@@ -205,8 +219,7 @@ static vin_status allocate(vini_fronts *x) {
   x->dropped = vini_alloc(context, n, 1);
   if (x->value == NULL || x->buffer == NULL || x->work == NULL || x->scale == NULL ||
       x->inverse == NULL || x->droppable == NULL || x->dropped == NULL) {
-    return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
-                     (long long)plan->value_count);
+    return vini_ldlt_no_memory(x->object, plan->value_count);
   }
   return VIN_OK;
 }

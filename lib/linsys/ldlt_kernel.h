@@ -20,7 +20,7 @@ typedef struct vini_fronts {
   double *value;            /* panels of L */
   double *buffer;           /* squares */
   double *work;             /* 2 max_front: rows of right-hand sides */
-  double *inverse;          /* n: 1/d, 0 for a dropped column */
+  double *inverse;          /* n: 1/d, 0 for a dropped column; runs of points have their own */
   double *scale;            /* n: what was added up to d */
   unsigned char *droppable; /* n, by columns */
   unsigned char *dropped;   /* n, by unknowns */
@@ -35,6 +35,25 @@ typedef struct vini_fronts {
   void (*backward)(struct vini_fronts *fronts, const vini_front_block *block, double *b,
                    double *b2);
 } vini_fronts;
+
+/* A run of point masses is eliminated in groups of four links, one in each lane. Numbers of a group, four of
+ * each kind: L of the node's columns in this rod's row and in the next one's, L of the rod's column, inverses
+ * of the pivots x, y, z and the rod's, what was added up to the rod's (to a mass nothing is). */
+enum {
+  POINT_LANES = 4,
+  POINT_HERE = 0,
+  POINT_NEXT = 12,
+  POINT_ROD = 24,
+  POINT_INVERSE = 28,
+  POINT_SCALE = 44,
+  POINT_GROUP = POINT_LANES * VINI_POINT_NUMBERS
+};
+
+/* The group of four links that begins with `link`. */
+static inline double *vini_point_group(const vini_fronts *x, const vini_front_run *run,
+                                       vin_int link) {
+  return x->value + run->panel + link * (int64_t)VINI_POINT_NUMBERS;
+}
 
 /* Sets the three functions: the version for this processor's vector units, or the plain one. */
 void vini_fronts_choose_kernel(vini_fronts *fronts, bool plain);

@@ -329,21 +329,7 @@ KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini
   *KERNEL(single_magnitude)(x, front) = carry[1];
 }
 
-KERNEL_TARGET static void KERNEL(point_run)(vini_fronts *x, vini_tally *tally,
-                                            const vini_front_run *run, vin_int link,
-                                            const vin_int end, const double *a) {
-  const vini_front *child = &x->plan.front[run->child];
-  double carry[2] = {*KERNEL(single_update)(x, child), *KERNEL(single_magnitude)(x, child)};
-  vini_tally t = *tally;
-  for (; link < end && t.failed < 0; link++) {
-    KERNEL(point_link)
-    (x, &t, run->first + 4 * link, x->value + run->panel + link * run->panel_step,
-     a + link * run->entry_step, run->entry, a[run->entry[9] + link * run->last_step], carry);
-  }
-  *KERNEL(single_update)(x, child) = carry[0];
-  *KERNEL(single_magnitude)(x, child) = carry[1];
-  *tally = t;
-}
+#include "linsys/ldlt_points_body.h"
 
 KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const vini_front_block *block,
                                             const double *a) {

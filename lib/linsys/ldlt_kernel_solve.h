@@ -1,5 +1,7 @@
 /* ldlt_kernel_solve - substitution, the second half of ldlt_kernel_body.h. No include guard on purpose. */
 
+#include "linsys/ldlt_points_solve.h"
+
 /* ---- substitution: V is double (one right-hand side) or v2 (two at once) ------------------------ */
 
 /* Links of a run whose panels are fetched ahead on the way back, where the hardware, which sees four streams
@@ -159,7 +161,7 @@
       if (run->kind == VINI_FRONT_ROD) {                                                           \
         KERNEL(run_down_##one_or_two)(x, run, block->link, block->link_end, b, b2, 4);             \
       } else {                                                                                     \
-        KERNEL(run_down_##one_or_two)(x, run, block->link, block->link_end, b, b2, 1);             \
+        KERNEL(point_run_down)(x, run, block->link, block->link_end, b, b2);                       \
       }                                                                                            \
     }                                                                                              \
     for (vin_int k = block->front; k < block->front_end; k++) {                                    \
@@ -191,7 +193,7 @@
     if (run->kind == VINI_FRONT_ROD) {                                                             \
       KERNEL(run_up_##one_or_two)(x, run, block->link, block->link_end, b, b2, 4);                 \
     } else {                                                                                       \
-      KERNEL(run_up_##one_or_two)(x, run, block->link, block->link_end, b, b2, 1);                 \
+      KERNEL(point_run_up)(x, run, block->link, block->link_end, b, b2);                           \
     }                                                                                              \
   }
 

@@ -65,6 +65,7 @@ static vin_int measure_run(const vini_front_plan *plan, vin_int f, vini_front_ru
   vin_int end = f + 1;
   while (end < plan->front_count && continues(plan, end) && follows(plan, end, run, end - f)) end++;
   run->count = end - 1 - f;
+  if (run->kind == VINI_FRONT_POINT) run->count -= run->count % 4; /* they go by fours */
   return run->count >= LEAST_RUN ? run->count : 0;
 }
 
@@ -78,6 +79,7 @@ static vin_int list_runs(const vini_front_plan *plan, vini_front_run *run, bool 
     if (count > 0 && run != NULL) {
       found.child = f - 1;
       found.before = f + count;
+      if (found.kind == VINI_FRONT_POINT) found.panel--; /* they need no number before a panel */
       run[runs] = found;
     }
     runs += count > 0;
