@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700
 #include "support.h"
 
-#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>

@@ -166,16 +166,17 @@ static vin_status allocate(vin_kkt *kkt) {
   kkt->droppable = vini_alloc(context, size, 1);
   kkt->dropped = vini_alloc(context, m, 1);
   kkt->dropped_rows = vini_alloc(context, m, sizeof *kkt->dropped_rows);
+  kkt->pivot = vini_alloc(context, 2 * size, sizeof(double));
   kkt->b = vini_alloc(context, size, sizeof(double));
   kkt->z = vini_alloc(context, size, sizeof(double));
   kkt->r = vini_alloc(context, 2 * size, sizeof(double));
   if (kkt->droppable == NULL || kkt->dropped == NULL || kkt->dropped_rows == NULL ||
-      kkt->b == NULL || kkt->z == NULL || kkt->r == NULL) {
+      kkt->b == NULL || kkt->z == NULL || kkt->r == NULL || kkt->pivot == NULL) {
     return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for vectors of %d unknowns",
                      (int)size);
   }
-  kkt->pivot = kkt->r;
-  kkt->pivot_scale = kkt->s = kkt->r + size;
+  kkt->s = kkt->r + size;
+  kkt->pivot_scale = kkt->pivot + size;
   VINI_TRY(vini_check_create(&kkt->check, &kkt->object, kkt->k, kkt->n, kkt->m, kkt->c.count > 0));
   memset(kkt->droppable + kkt->n, 1, m);
   return VIN_OK;
@@ -283,7 +284,7 @@ static void free_content(vin_kkt *kkt) {
   vini_places_clear(&kkt->c.places, context);
   if (kkt->lent) kkt->z = NULL;
   void *owned[] = {
-      kkt->droppable, kkt->dropped, kkt->dropped_rows, kkt->b,      kkt->z,
+      kkt->droppable, kkt->dropped, kkt->dropped_rows, kkt->b,      kkt->pivot,           kkt->z,
       kkt->r,         kkt->stash,   kkt->row_scale,    kkt->agreed, kkt->reuse.correction};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
 }
@@ -403,7 +404,7 @@ vin_kkt_info vin_kkt_get_info(const vin_kkt *kkt) {
   info.flops = factor.flops;
   info.bytes =
       factor.bytes +
-      (int64_t)sizeof(double) * (kkt->n + (int64_t)kkt->m) * (kkt->lent ? 3 : 3 + kkt->columns) +
+      (int64_t)sizeof(double) * (kkt->n + (int64_t)kkt->m) * (kkt->lent ? 5 : 5 + kkt->columns) +
       vini_check_bytes(kkt->check) +
       (int64_t)(sizeof(double) + sizeof(vin_int)) * kkt->k->start[kkt->n + kkt->m] +
       vini_places_bytes(&kkt->h.places) + vini_places_bytes(&kkt->j.places) +

@@ -138,11 +138,24 @@ static void store_run(const vini_place_run *run, vin_int begin, vin_int end, dou
   for (at = 0; e < end; at++, e++) to[first[at]] = sign * from[e];
 }
 
+static void store_list(const vin_int *restrict list, vin_int count, double sign,
+                       const double *restrict from, double *restrict to) {
+  vin_int i = 0;
+  for (; sign == 1 && i + 4 <= count; i += 4) {
+    const double a = from[i], b = from[i + 1], c = from[i + 2], d = from[i + 3];
+    to[list[i]] = a;
+    to[list[i + 1]] = b;
+    to[list[i + 2]] = c;
+    to[list[i + 3]] = d;
+  }
+  for (; i < count; i++) to[list[i]] = sign * from[i];
+}
+
 void vini_places_store(const vini_places *places, vin_int begin, vin_int end, double sign,
                        const double *from, double *to) {
   const vin_int *list = places->list;
   if (list != NULL) {
-    for (vin_int e = begin; e < end; e++) to[list[e]] = sign * from[e];
+    store_list(list + begin, end - begin, sign, from + begin, to);
     return;
   }
   vin_int r = begin < end ? run_of(places, begin) : 0;
