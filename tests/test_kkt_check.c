@@ -110,7 +110,7 @@ static problem chains(test_random *random) {
   return p;
 }
 
-enum { CHAINS = 4 * SHAPE_COUNT + 5, PROBLEMS = CHAINS + 2 };
+enum { CHAINS = 4 * SHAPE_COUNT + 5, LONG_CHAINS = CHAINS + 2, PROBLEMS = LONG_CHAINS + 2 };
 
 static problem problem_number(int number) {
   test_random random = {(uint64_t)(77 + number)};
@@ -141,6 +141,12 @@ static problem problem_number(int number) {
     break;
   case 5:
     p = chains(&random);
+    break;
+  case 7: /* long enough for runs; massless and massive rods */
+  case 8:
+    p = problem_of(
+        (mechanism){.shape = CHAIN, .nodes = 60, .massive = number > LONG_CHAINS, .mass_ratio = 10},
+        &random);
     break;
   default: /* no constraint at all */
     p = problem_make(5, 0);
@@ -261,11 +267,11 @@ Test(kkt_check, figures_see_every_entry) {
   EACH_CASE(number, plain) {
     bench b = bench_make(number, plain, 2);
     entries *part[] = {&b.p.h, &b.p.j, &b.p.c};
-    const vin_int first[] = {b.kkt->h.first, b.kkt->j.first, b.kkt->c.first};
+    const vini_places *places[] = {&b.kkt->h.places, &b.kkt->j.places, &b.kkt->c.places};
     for (int k = 0; k < 3; k++) {
       for (vin_int e = 0; e < part[k]->count; e++) {
         double *value = &part[k]->value[e], *stored = b.kkt->k->value;
-        stored += b.kkt->k->slot[first[k] + e]; /* where several may add up */
+        stored += vini_place_of(places[k], e); /* where several may add up */
         const double right = *value, right_stored = *stored;
         *value *= 1.5;
         *stored += (k == 2 ? -0.5 : 0.5) * right;
@@ -328,6 +334,24 @@ Test(kkt_check, blocks_are_grouped) {
     cr_expect_eq(check->apart, expected[k].apart, "problem %d", expected[k].number);
     cr_expect_eq(loose, expected[k].loose, "problem %d: %d groups", expected[k].number,
                  (int)check->group_count);
+    bench_free(&b);
+  }
+}
+
+/* Groups that follow one another by constant steps are stored once: those of long chains and of the points
+ * around a hub. */
+Test(kkt_check, groups_that_move_on_are_runs) {
+  for (int number = 0; number < PROBLEMS; number++) {
+    bench b = bench_make(number, false, 1);
+    const vini_check *check = b.kkt->check;
+    vin_int longest = 0, groups = 0;
+    for (vin_int g = 0; g < check->group_count; g++) {
+      longest = longest > check->group[g].repeat ? longest : check->group[g].repeat;
+      groups += check->group[g].repeat;
+    }
+    const bool expected = number >= LONG_CHAINS || number == 4 * SHAPE_COUNT + 3;
+    cr_expect_eq(longest > 1, expected, "problem %d: %d of %d", number, (int)longest, (int)groups);
+    if (longest > 1) cr_expect_lt(check->group_count, groups / 2);
     bench_free(&b);
   }
 }

@@ -77,11 +77,12 @@ typedef enum vin_log_level { VIN_LOG_DEBUG, VIN_LOG_INFO, VIN_LOG_WARNING } vin_
 /** Allocator and log of an object. Copied at creation; the pointers must outlive the object. Where
  * a create function takes a context, NULL stands for vin_context_default(): malloc, free, no log.
  *  They are called from whichever thread uses the object. Give allocate and release together, or
- *  neither. SuiteSparse allocates through its own process-wide hooks (SuiteSparse_config), not
+ *  neither. Without them blocks from 2 MB on are mapped by themselves on Linux, in pages of 2 MB where the
+ *  system has them; all others are malloc's. SuiteSparse allocates through its own process-wide hooks (SuiteSparse_config), not
  *  through these. */
 typedef struct vin_context {
   size_t struct_size;                          /* sizeof(vin_context) */
-  void *(*allocate)(void *user, size_t bytes); /* like malloc; NULL: malloc */
+  void *(*allocate)(void *user, size_t bytes); /* like malloc; NULL: as above */
   void (*release)(void *user, void *pointer);  /* like free, never called with NULL */
   void *allocator_user;
   void (*log)(void *user, vin_log_level level, const char *text); /* NULL: silent */

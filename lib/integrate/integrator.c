@@ -1,5 +1,6 @@
 /* One interface for all one-step methods: names, options, creation, the step around the method. */
 #include "integrate/rattle.h"
+#include "kkt/kkt.h"
 
 #include <math.h>
 #include <string.h>
@@ -122,6 +123,8 @@ static bool allocate(vin_integrator *self) {
     complete = complete && *wanted[i].vector != NULL;
   }
   if (increments && complete) self->next = self->z + n + m;
+  /* between the solves of a step nobody asks for the first half */
+  if (increments && complete) vini_kkt_lend(self->projector->kkt, self->z);
   if (increments && complete) complete = vini_rattle_blocks(self);
   return complete && vini_control_allocate(self);
 }

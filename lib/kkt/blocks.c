@@ -19,9 +19,25 @@ static int compare_pairs(const void *a, const void *b) {
   return x[1] < y[1] ? -1 : x[1] > y[1];
 }
 
+/* Renumbers block numbers that do not descend to 0, 1, ...; returns how many there are. */
+static vin_int renumber_ascending(const vin_int *given, vin_int count, vin_int *block) {
+  vin_int next = 0;
+  for (vin_int i = 0; i < count; i++) {
+    next += i > 0 && given[i] != given[i - 1];
+    block[i] = next;
+  }
+  return count > 0 ? next + 1 : 0;
+}
+
 /* Renumbers arbitrary block numbers to 0, 1, ... in the order of first appearance. */
 static vin_status renumber(vini_object *object, const vin_int *given, vin_int count, vin_int *block,
                            vin_int *blocks) {
+  vin_int ascending = 1;
+  while (ascending < count && given[ascending - 1] <= given[ascending]) ascending++;
+  if (ascending >= count) {
+    *blocks = renumber_ascending(given, count, block);
+    return VIN_OK;
+  }
   vin_int(*pair)[2] = vini_alloc(&object->context, (size_t)count, sizeof *pair);
   if (pair == NULL) return no_memory(object);
   for (vin_int i = 0; i < count; i++) {

@@ -6,6 +6,8 @@
 #include "base/lanes.h"
 #include "kkt/check.h"
 
+typedef uint32_t u4 __attribute__((vector_size(16), aligned(4), may_alias));
+
 #define VINI_UNROLL_FEW VINI_UNROLL_UP_TO(4)
 #define VINI_UNROLL_POINT VINI_UNROLL_UP_TO(9)
 

@@ -4,7 +4,8 @@
  * same pattern in local numbers (own columns, then the other rows that they reach, ascending), and as the
  * values of a block stand side by side in K, the place of the first one and the list of rows say
  * everything. Four blocks of a kind form a group and are worked on at once, one in each lane of a vector;
- * lanes left over repeat the first block.
+ * lanes left over repeat the first block. In a chain group follows group with everything moved on by a
+ * constant: such a run is stored as its first group and the steps.
  *
  * Rows. Where H couples no two blocks, a force row is complete as soon as its block is, and is judged
  * right there without being stored. The other rows are added up in pairs (r, s) and judged in the end.
@@ -19,6 +20,7 @@
 #include "sparse/sparse.h"
 
 enum { VINI_CHECK_LANES = 4, VINI_CHECK_WIDTH = 12, VINI_CHECK_ROWS = 48, VINI_CHECK_KINDS = 64 };
+enum { VINI_CHECK_PLACES = VINI_CHECK_LANES * VINI_CHECK_ROWS };
 enum { VINI_CHECK_CELL = 128 }; /* bytes that an unknown takes in the work of a group */
 
 /* code: for each column the number of its entries below the diagonal, then their local rows times
@@ -37,7 +39,9 @@ typedef struct vini_check_group {
   vin_int count; /* lanes in use */
   vin_int column[VINI_CHECK_LANES],
       entry[VINI_CHECK_LANES]; /* first column, its place in K's values */
-  vin_int place;               /* into place: the other rows, lanes together */
+  vin_int place;  /* into place: the other rows, lanes together; in a run then the steps */
+  vin_int repeat; /* groups of the run; 1: this one alone */
+  vin_int column_step, entry_step;
 } vini_check_group;
 
 typedef struct vini_check {
@@ -46,7 +50,7 @@ typedef struct vini_check {
   vin_int kind_count, group_count, place_count, code_count;
   vini_check_kind *kind;
   vini_check_group *group;
-  uint32_t *place; /* twice the row: of its pair */
+  uint32_t *place; /* twice the row: of its pair; steps modulo 2^32 */
   uint16_t *code;
   double *memory, *work; /* of one group, at a multiple of 64 bytes */
   /* Force rows, judged where they are complete; *worst: largest |r| / s so far. */

@@ -110,10 +110,9 @@ KERNEL_INLINE void KERNEL(multiply_point)(const vini_check_group *group, const d
 
 /* code: NULL for points. */
 KERNEL_INLINE void KERNEL(group)(const vini_check *check, const vini_check_group *group,
-                                 const uint16_t *code, const double *value, const double *f,
-                                 const double *x, double *pair, v4 *worst, cell *c, const int width,
-                                 const int rows) {
-  const uint32_t *place = check->place + group->place;
+                                 const uint32_t *place, const uint16_t *code, const double *value,
+                                 const double *f, const double *x, double *pair, v4 *worst, cell *c,
+                                 const int width, const int rows) {
   const int count = group->count;
   const bool apart = check->apart;
   KERNEL(load)(group, place, f, x, apart, c, width, rows);
@@ -137,6 +136,46 @@ KERNEL_INLINE void KERNEL(group)(const vini_check *check, const vini_check_group
       own[lane] = 2 * ((uint32_t)group->column[lane] + (uint32_t)k);
     }
     KERNEL(add_pairs)(pair, own, &c[k].r, &c[k].s, count);
+  }
+}
+
+/* A group of any kind with its rows. */
+KERNEL_INLINE void KERNEL(any_group)(const vini_check *check, const vini_check_group *group,
+                                     const uint32_t *place, const double *value, const double *f,
+                                     const double *z, double *pair, v4 *most) {
+  const vini_check_kind *kind = &check->kind[group->kind];
+  cell c[5];
+  switch (kind->point ? kind->rows : 0) {
+  case 1:
+    KERNEL(group)(check, group, place, NULL, value, f, z, pair, most, c, 3, 1);
+    break;
+  case 2:
+    KERNEL(group)(check, group, place, NULL, value, f, z, pair, most, c, 3, 2);
+    break;
+  default:
+    KERNEL(group)
+    (check, group, place, check->code + kind->code, value, f, z, pair, most,
+     (cell *)(void *)check->work, kind->width, kind->rows);
+  }
+}
+
+/* The groups of a run, one after the other. */
+KERNEL_INLINE void KERNEL(run)(const vini_check *check, const vini_check_group *first,
+                               const double *value, const double *f, const double *z, double *pair,
+                               v4 *most) {
+  const int places = VINI_CHECK_LANES * check->kind[first->kind].rows;
+  const uint32_t *step = check->place + first->place + places;
+  uint32_t place[VINI_CHECK_PLACES];
+  vini_check_group group = *first;
+  const u4 column_step = (u4){0} + (uint32_t)first->column_step;
+  const u4 entry_step = (u4){0} + (uint32_t)first->entry_step;
+  for (int i = 0; i < places; i++) place[i] = check->place[first->place + i];
+  for (vin_int left = first->repeat;; left--) {
+    KERNEL(any_group)(check, &group, place, value, f, z, pair, most);
+    if (left == 1) break;
+    for (int i = 0; i < places; i += 4) *(u4 *)(place + i) += *(const u4 *)(step + i);
+    *(u4 *)group.column += column_step;
+    *(u4 *)group.entry += entry_step;
   }
 }
 
@@ -206,15 +245,25 @@ KERNEL_APART vin_int KERNEL(chain)(const vini_check *check, vin_int g, const dou
   v4 most = *worst;
   v2 carry = {0, 0};
   uint32_t row = check->place[check->group[g].place]; /* of its pair */
-  for (; g < check->group_count && check->group[g].chain; g++, row += 2 * VINI_CHECK_LANES) {
-    const vini_check_group *group = &check->group[g];
-    const uint32_t first = check->place[group->place];
-    if (first != row) { /* another chain */
-      *(v2 *)(pair + row) += carry;
-      carry = (v2){0, 0};
-      row = first;
+  for (; g < check->group_count && check->group[g].chain; g++) {
+    vini_check_group group = check->group[g];
+    const uint32_t *place = check->place + group.place;
+    const u4 column_step = (u4){0} + (uint32_t)group.column_step;
+    const u4 entry_step = (u4){0} + (uint32_t)group.entry_step;
+    const uint32_t step = group.repeat > 1 ? place[VINI_CHECK_LANES * 2] : 0;
+    uint32_t first = place[0];
+    for (;; group.repeat--, first += step) {
+      if (first != row) { /* another chain */
+        *(v2 *)(pair + row) += carry;
+        carry = (v2){0, 0};
+        row = first;
+      }
+      KERNEL(chain_group)(&group, value, f, x, x + row / 2, pair + row, &carry, &most);
+      row += 2 * VINI_CHECK_LANES;
+      if (group.repeat == 1) break;
+      *(u4 *)group.column += column_step;
+      *(u4 *)group.entry += entry_step;
     }
-    KERNEL(chain_group)(group, value, f, x, x + row / 2, pair + row, &carry, &most);
   }
   *(v2 *)(pair + row) += carry;
   *worst = most;
@@ -236,19 +285,10 @@ KERNEL_TARGET static void KERNEL(groups)(const vini_check *check, const vin_spar
       most = (v4){0} + loose_columns(check, group, k, f, z, pair, most[0]);
       continue;
     }
-    const vini_check_kind *kind = &check->kind[group->kind];
-    cell c[5];
-    switch (kind->point ? kind->rows : 0) {
-    case 1:
-      KERNEL(group)(check, group, NULL, value, f, z, pair, &most, c, 3, 1);
-      break;
-    case 2:
-      KERNEL(group)(check, group, NULL, value, f, z, pair, &most, c, 3, 2);
-      break;
-    default:
-      KERNEL(group)
-      (check, group, check->code + kind->code, value, f, z, pair, &most,
-       (cell *)(void *)check->work, kind->width, kind->rows);
+    if (group->repeat > 1) {
+      KERNEL(run)(check, group, value, f, z, pair, &most);
+    } else {
+      KERNEL(any_group)(check, group, check->place + group->place, value, f, z, pair, &most);
     }
   }
   *worst = most[0];

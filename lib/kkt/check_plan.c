@@ -6,6 +6,8 @@
 #include "kkt/plan.h"
 
 enum { ALIGNMENT = 8 }; /* numbers in a line of the cache */
+/* Shorter runs are not worth their steps. */
+enum { LEAST_RUN = 8 };
 enum { LONGEST_CODE = VINI_CHECK_WIDTH * (1 + VINI_CHECK_WIDTH + VINI_CHECK_ROWS) };
 
 /* A block in local numbers. */
@@ -36,6 +38,32 @@ static bool collect_rows(shape *s, const vin_sparse *k, vin_int j) {
     s->row[at++] = i;
     s->rows++;
   }
+  return true;
+}
+
+/* Is the block begin .. end - 1 that of the shape, moved on? Then the shape becomes this block's: the rows
+ * of coordinates are as far on as the block, those of constraints by a number of their own. */
+static bool follows(shape *s, const vin_sparse *k, vin_int n, vin_int begin, vin_int end) {
+  const vin_int width = end - begin, move = begin - s->begin;
+  if (s->end - s->begin != width) return false;
+  const vin_int *row = k->row + k->start[begin], *before = k->row + k->start[s->begin];
+  const vin_int entries = k->start[end] - k->start[begin];
+  bool same = true;
+  for (vin_int j = 0; j <= width; j++) {
+    same &= k->start[begin + j] - k->start[begin] == k->start[s->begin + j] - k->start[s->begin];
+  }
+  if (!same) return false;
+  /* each block has entries in H, the diagonal; the rows of a column ascend, so its last is of J if any is */
+  const vin_int last = k->start[begin + 1] - k->start[begin] - 1;
+  const vin_int slide = row[last] - before[last];
+  for (vin_int e = 0; e < entries; e++) {
+    const vin_int by = before[e] < n ? move : slide;
+    same &= row[e] - before[e] == by && (row[e] < n) == (before[e] < n);
+  }
+  if (!same) return false;
+  for (vin_int i = 0; i < s->rows; i++) s->row[i] += s->row[i] < n ? move : slide;
+  s->begin = begin;
+  s->end = end;
   return true;
 }
 
@@ -100,7 +128,8 @@ static void add_loose(vini_check *c, vin_int *loose_end, vin_int begin, vin_int 
   if (!joins) c->group_count++;
   if (c->group == NULL) return;
   vini_check_group *group = &c->group[c->group_count - 1];
-  if (!joins) *group = (vini_check_group){.kind = -1, .count = 1, .column = {begin, end}};
+  if (!joins)
+    *group = (vini_check_group){.kind = -1, .count = 1, .repeat = 1, .column = {begin, end}};
   group->column[1] = end;
 }
 
@@ -115,7 +144,9 @@ static void add_block(vini_check *c, const vin_sparse *k, const shape *s, vin_in
   }
   if (c->group == NULL) return;
   vini_check_group *group = &c->group[kind->open];
-  if (own == 0) *group = (vini_check_group){.kind = number, .place = kind->open_place};
+  if (own == 0) {
+    *group = (vini_check_group){.kind = number, .place = kind->open_place, .repeat = 1};
+  }
   group->count = own + 1;
   for (vin_int lane = own; lane < (own == 0 ? VINI_CHECK_LANES : own + 1); lane++) {
     group->column[lane] = s->begin;
@@ -144,11 +175,14 @@ static void add(vini_check *c, const vin_sparse *k, const shape *s, vin_int kind
 
 /* Kinds, and the number of groups. block: at the first column of each, its kind, or -1 - its end. */
 static void count_groups(vini_check *c, const vin_sparse *k, vin_int *block) {
-  shape s;
-  vin_int loose_end = -1;
+  shape s = {.begin = 0, .end = 0};
+  vin_int loose_end = -1, kind = -1;
   for (vin_int j = 0; j < c->n; j = s.end) {
-    const bool fits = describe(&s, k, j, block_end(block, j, c->n));
-    const vin_int kind = fits ? find_kind(c, &s) : -1;
+    const vin_int end = block_end(block, j, c->n);
+    if (kind < 0 || !follows(&s, k, c->n, j, end)) {
+      const bool fits = describe(&s, k, j, end);
+      kind = fits ? find_kind(c, &s) : -1;
+    }
     add(c, k, &s, kind, &loose_end);
     block[j] = kind >= 0 ? kind : -1 - s.end;
   }
@@ -167,21 +201,92 @@ static bool is_chain(const vini_check *c, const vini_check_group *group) {
 }
 
 static void fill_groups(vini_check *c, const vin_sparse *k, const vin_int *block) {
-  shape s;
-  vin_int loose_end = -1;
+  shape s = {.begin = 0, .end = 0};
+  vin_int loose_end = -1, before = -1;
   c->group_count = c->place_count = 0;
   for (vin_int i = 0; i < c->kind_count; i++) c->kind[i].members = 0;
   for (vin_int j = 0; j < c->n; j = s.end) {
-    const vin_int kind = block[j];
-    s.begin = j;
-    s.end = kind >= 0 ? j + c->kind[kind].width : -1 - kind;
-    s.rows = 0;
-    for (vin_int i = j; kind >= 0 && i < s.end; i++) collect_rows(&s, k, i);
+    const vin_int kind = block[j], end = kind >= 0 ? j + c->kind[kind].width : -1 - kind;
+    if (kind < 0 || kind != before || !follows(&s, k, c->n, j, end)) {
+      s.begin = j;
+      s.end = end;
+      s.rows = 0;
+      for (vin_int i = j; kind >= 0 && i < s.end; i++) collect_rows(&s, k, i);
+    }
+    before = kind;
     add(c, k, &s, kind, &loose_end);
   }
   for (vin_int g = 0; g < c->group_count; g++) {
     c->group[g].chain = c->group[g].kind >= 0 && is_chain(c, &c->group[g]);
   }
+}
+
+static vin_int places_of(const vini_check *c, const vini_check_group *group) {
+  return group->kind >= 0 ? VINI_CHECK_LANES * c->kind[group->kind].rows : 0;
+}
+
+/* Is group g the one at `first` moved on by g - first steps, as first + 1 is by one? */
+static bool continues(const vini_check *c, vin_int first, vin_int g) {
+  const vini_check_group *from = &c->group[first], *to = &c->group[g];
+  const vin_int count = g - first, places = places_of(c, from);
+  if (to->kind != from->kind || to->count != VINI_CHECK_LANES) return false;
+  const vin_int column = from[1].column[0] - from->column[0];
+  const vin_int entry = from[1].entry[0] - from->entry[0];
+  bool same = true;
+  for (vin_int lane = 0; lane < VINI_CHECK_LANES; lane++) {
+    same &= (int64_t)to->column[lane] - from->column[lane] == (int64_t)count * column;
+    same &= (int64_t)to->entry[lane] - from->entry[lane] == (int64_t)count * entry;
+  }
+  const uint32_t *a = c->place + from->place, *b = c->place + from[1].place;
+  const uint32_t *x = c->place + to->place;
+  for (vin_int i = 0; i < places; i++) same &= x[i] - a[i] == (uint32_t)count * (b[i] - a[i]);
+  return same;
+}
+
+/* Length of the run that begins there, or 1 where it is not worth it. */
+static vin_int measure_run(const vini_check *c, vin_int first) {
+  vin_int end = first + 1;
+  if (c->group[first].kind < 0 || c->group[first].count != VINI_CHECK_LANES) return 1;
+  while (end < c->group_count && continues(c, first, end)) end++;
+  return end - first >= LEAST_RUN ? end - first : 1;
+}
+
+/* A smaller copy in place of an array that has shrunk; NULL: no memory. */
+static void *shrink(const vin_context *context, void *array, vin_int count, size_t size) {
+  void *copy = vini_copy(context, array, (size_t)count, size);
+  vini_free(context, array);
+  return copy;
+}
+
+/* Runs in place of their groups; false: no memory. What is written is never ahead of what is read: a run
+ * takes the places of two of its groups. */
+static bool compress(vini_check *c, const vin_context *context) {
+  vin_int groups = 0, places = 0;
+  for (vin_int g = 0, run; g < c->group_count; g += run) {
+    run = measure_run(c, g);
+    vini_check_group group = c->group[g];
+    const vin_int count = places_of(c, &group);
+    uint32_t step[VINI_CHECK_PLACES];
+    const uint32_t *next = c->place + c->group[run > 1 ? g + 1 : g].place;
+    for (vin_int i = 0; i < count; i++) step[i] = next[i] - c->place[group.place + i];
+    memmove(c->place + places, c->place + group.place, (size_t)count * sizeof *c->place);
+    group.place = places;
+    places += count;
+    if (run > 1) {
+      group.repeat = run;
+      group.column_step = c->group[g + 1].column[0] - group.column[0];
+      group.entry_step = c->group[g + 1].entry[0] - group.entry[0];
+      memcpy(c->place + places, step, (size_t)count * sizeof *step);
+      places += count;
+    }
+    c->group[groups++] = group;
+  }
+  if (groups == c->group_count) return true;
+  c->group_count = groups;
+  c->place_count = places;
+  c->group = shrink(context, c->group, groups, sizeof *c->group);
+  c->place = shrink(context, c->place, places, sizeof *c->place);
+  return c->group != NULL && c->place != NULL;
 }
 
 /* H couples no two blocks: what stands beside a block in its columns belongs to J. */
@@ -215,8 +320,9 @@ static vin_status build(vini_check *c, vini_object *object, const vin_sparse *k,
   fill_groups(c, k, block);
   if (compliance) {
     c->group[c->group_count++] =
-        (vini_check_group){.kind = -1, .count = 1, .column = {c->n, c->n + c->m}};
+        (vini_check_group){.kind = -1, .count = 1, .repeat = 1, .column = {c->n, c->n + c->m}};
   }
+  if (!compress(c, context)) return no_memory(object);
   vini_check_choose_kernel(c, false);
   return VIN_OK;
 }

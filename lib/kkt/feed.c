@@ -11,9 +11,7 @@ static vin_status fetch(vin_kkt *kkt, vini_span span) {
     feed->failed = true;
     return vini_fail(&kkt->object, status, "values are missing"); /* the caller knows more */
   }
-  const vin_int *slot = kkt->k->slot + kkt->j.first;
-  vini_kkt_place(kkt->k->value, slot + span.entry, span.entry_end - span.entry,
-                 feed->j + span.entry);
+  vini_places_store(&kkt->j.places, span.entry, span.entry_end, 1, feed->j, kkt->k->value);
   return VIN_OK;
 }
 

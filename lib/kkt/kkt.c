@@ -90,7 +90,7 @@ static vin_status check_patterns(vin_kkt *kkt, vin_triplets h, vin_triplets j, i
 
 static void append(vini_part *part, const char *name, vin_triplets pattern, vin_int row_offset,
                    vin_int col_offset, vin_int *row, vin_int *col, vin_int *count) {
-  *part = (vini_part){.name = name, .first = *count, .count = pattern.count};
+  *part = (vini_part){.name = name, .count = pattern.count};
   for (vin_int k = 0; k < pattern.count; k++) {
     row[*count] = pattern.row[k] + row_offset;
     col[*count] = pattern.col[k] + col_offset;
@@ -98,16 +98,39 @@ static void append(vini_part *part, const char *name, vin_triplets pattern, vin_
   }
 }
 
-/* Marks a part whose triplets all stand at different places. seen: K's entries, zeroed, is left
- * so. */
-static void find_distinct(vini_part *part, const vin_sparse *k, unsigned char *seen) {
-  const vin_int *slot = k->slot + part->first;
+/* Takes the next triplets of K's pattern; *part is distinct when they all stand at different places. seen:
+ * K's entries, zeroed, is left so. */
+static vin_status place_part(vin_kkt *kkt, vini_part *part, const vin_int **slot,
+                             unsigned char *seen) {
+  const vin_int *place = *slot;
+  *slot += part->count;
   part->distinct = true;
   for (vin_int i = 0; i < part->count; i++) {
-    if (seen[slot[i]]) part->distinct = false;
-    seen[slot[i]] = 1;
+    if (seen[place[i]]) part->distinct = false;
+    seen[place[i]] = 1;
   }
-  for (vin_int i = 0; i < part->count; i++) seen[slot[i]] = 0;
+  for (vin_int i = 0; i < part->count; i++) seen[place[i]] = 0;
+  if (vini_places_create(&part->places, &kkt->object.context, place, part->count)) return VIN_OK;
+  return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for %d places", (int)part->count);
+}
+
+/* The parts have their places: the map from triplets to values is not needed any more. */
+static vin_status place_parts(vin_kkt *kkt) {
+  const vin_context *context = &kkt->object.context;
+  const vin_sparse *k = kkt->k;
+  const vin_int *slot = k->slot;
+  unsigned char *seen = vini_alloc(context, (size_t)k->start[k->cols], 1);
+  vin_status status = seen == NULL ? vini_fail(&kkt->object, VIN_ERR_NO_MEMORY,
+                                               "no memory for %d entries", (int)k->start[k->cols])
+                                   : VIN_OK;
+  if (status == VIN_OK) status = place_part(kkt, &kkt->h, &slot, seen);
+  if (status == VIN_OK) status = place_part(kkt, &kkt->j, &slot, seen);
+  if (status == VIN_OK) status = place_part(kkt, &kkt->c, &slot, seen);
+  vini_free(context, seen);
+  vini_free(context, kkt->k->slot);
+  kkt->k->slot = NULL;
+  kkt->k->count = 0;
+  return status;
 }
 
 /* K's pattern: H, J, C and the whole diagonal, so that dropped rows and missing masses have a
@@ -116,9 +139,8 @@ static vin_status build_matrix(vin_kkt *kkt, vin_triplets h, vin_triplets j, vin
   const vin_context *context = &kkt->object.context;
   vin_int *row = vini_alloc(context, (size_t)total, sizeof *row);
   vin_int *col = vini_alloc(context, (size_t)total, sizeof *col);
-  unsigned char *seen = vini_alloc(context, (size_t)total, 1);
   vin_status status = VIN_OK;
-  if (row == NULL || col == NULL || seen == NULL) {
+  if (row == NULL || col == NULL) {
     status = vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for %d entries", (int)total);
     goto done;
   }
@@ -128,41 +150,33 @@ static vin_status build_matrix(vin_kkt *kkt, vin_triplets h, vin_triplets j, vin
   append(&kkt->c, "C", kkt->options.compliance, n, n, row, col, &count);
   for (vin_int i = 0; i < n + kkt->m; i++) row[count] = col[count] = i, count++;
   vin_triplets pattern = {.count = total, .row = row, .col = col};
-  status = vin_sparse_create(&kkt->k, context, n + kkt->m, n + kkt->m, pattern,
-                             VIN_STORAGE_SYMMETRIC_LOWER);
-  if (status != VIN_OK) {
-    vini_fail(&kkt->object, status, "%s", vin_sparse_error(kkt->k));
-    goto done;
-  }
-  find_distinct(&kkt->h, kkt->k, seen);
-  find_distinct(&kkt->j, kkt->k, seen);
-  find_distinct(&kkt->c, kkt->k, seen);
+  status = vini_sparse_create_known(&kkt->k, context, n + kkt->m, n + kkt->m, pattern,
+                                    VIN_STORAGE_SYMMETRIC_LOWER);
+  if (status != VIN_OK) vini_fail(&kkt->object, status, "%s", vin_sparse_error(kkt->k));
 done:
   vini_free(context, row);
   vini_free(context, col);
-  vini_free(context, seen);
-  return status;
+  return status == VIN_OK ? place_parts(kkt) : status;
 }
 
 static vin_status allocate(vin_kkt *kkt) {
   const vin_context *context = &kkt->object.context;
   size_t size = (size_t)kkt->n + (size_t)kkt->m, m = (size_t)kkt->m;
-  kkt->columns = 2; /* a velocity and a position stage together; more are grown on demand */
+  kkt->columns = 1; /* more are grown on demand */
   kkt->droppable = vini_alloc(context, size, 1);
   kkt->dropped = vini_alloc(context, m, 1);
   kkt->dropped_rows = vini_alloc(context, m, sizeof *kkt->dropped_rows);
-  kkt->pivot = vini_alloc(context, size, sizeof(double));
-  kkt->pivot_scale = vini_alloc(context, size, sizeof(double));
+  kkt->pivot = vini_alloc(context, 2 * size, sizeof(double));
   kkt->b = vini_alloc(context, size, sizeof(double));
-  kkt->z = vini_alloc(context, 2 * size, sizeof(double));
+  kkt->z = vini_alloc(context, size, sizeof(double));
   kkt->r = vini_alloc(context, 2 * size, sizeof(double));
   if (kkt->droppable == NULL || kkt->dropped == NULL || kkt->dropped_rows == NULL ||
-      kkt->pivot == NULL || kkt->pivot_scale == NULL || kkt->b == NULL || kkt->z == NULL ||
-      kkt->r == NULL) {
+      kkt->b == NULL || kkt->z == NULL || kkt->r == NULL || kkt->pivot == NULL) {
     return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for vectors of %d unknowns",
                      (int)size);
   }
   kkt->s = kkt->r + size;
+  kkt->pivot_scale = kkt->pivot + size;
   VINI_TRY(vini_check_create(&kkt->check, &kkt->object, kkt->k, kkt->n, kkt->m, kkt->c.count > 0));
   memset(kkt->droppable + kkt->n, 1, m);
   return VIN_OK;
@@ -225,6 +239,7 @@ vin_status vini_kkt_need_primary(vin_kkt *kkt) {
   VINI_TRY(vini_backend_create(&kkt->primary, &kkt->object, solver, kkt->k, kkt->plan.order));
   kkt->stats.symbolic++;
   if (solver != VIN_SOLVER_LDLT) return VIN_OK;
+  vini_plan_share(&kkt->plan, &kkt->object.context, kkt->primary);
   kkt->rank = kkt->primary;
   vini_ldlt_set_drop(kkt->primary, kkt->droppable, kkt->options.pivot_threshold);
   return VIN_OK;
@@ -264,10 +279,13 @@ static void free_content(vin_kkt *kkt) {
   kkt->k = NULL;
   vini_plan_destroy(&kkt->plan, context);
   vini_check_destroy(kkt->check, context);
-  void *owned[] = {kkt->droppable, kkt->dropped,     kkt->dropped_rows,
-                   kkt->pivot,     kkt->pivot_scale, kkt->b,
-                   kkt->z,         kkt->r,           kkt->stash,
-                   kkt->row_scale, kkt->agreed,      kkt->reuse.correction};
+  vini_places_clear(&kkt->h.places, context);
+  vini_places_clear(&kkt->j.places, context);
+  vini_places_clear(&kkt->c.places, context);
+  if (kkt->lent) kkt->z = NULL;
+  void *owned[] = {
+      kkt->droppable, kkt->dropped, kkt->dropped_rows, kkt->b,      kkt->pivot,           kkt->z,
+      kkt->r,         kkt->stash,   kkt->row_scale,    kkt->agreed, kkt->reuse.correction};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
 }
 
@@ -328,20 +346,19 @@ static vin_status check_values(vin_kkt *kkt, const vini_part *part, const double
 static vin_status scatter(vin_kkt *kkt, vini_part *part, const double *values, double sign) {
   if (values == NULL) return VIN_OK;
   double *value = kkt->k->value;
-  const vin_int *slot = kkt->k->slot + part->first;
-  if (part->distinct && sign == 1) {
-    vini_kkt_place(value, slot, part->count, values);
-  } else if (part->distinct) {
-    for (vin_int i = 0; i < part->count; i++) value[slot[i]] = sign * values[i];
+  if (part->distinct) {
+    vini_places_store(&part->places, 0, part->count, sign, values, value);
   } else {
-    for (vin_int i = 0; i < part->count; i++) value[slot[i]] = 0;
-    for (vin_int i = 0; i < part->count; i++) value[slot[i]] += sign * values[i];
+    const vini_places *places = &part->places;
+    for (vin_int i = 0; i < part->count; i++) value[vini_place_of(places, i)] = 0;
+    for (vin_int i = 0; i < part->count; i++) value[vini_place_of(places, i)] += sign * values[i];
     part->known = false;
     for (vin_int i = 0; i < part->count; i++) {
-      if (isfinite(value[slot[i]])) continue;
+      const double sum = value[vini_place_of(places, i)];
+      if (isfinite(sum)) continue;
       return vini_fail(&kkt->object, VIN_ERR_BAD_INPUT,
                        "entries of %s at the place of value %d add up to %g", part->name, (int)i,
-                       sign * value[slot[i]]);
+                       sign * sum);
     }
   }
   part->known = true;
@@ -385,11 +402,13 @@ vin_kkt_info vin_kkt_get_info(const vin_kkt *kkt) {
   info.solver = backend->table->solver;
   info.nnz_factor = factor.nnz_factor;
   info.flops = factor.flops;
-  info.bytes = factor.bytes +
-               (int64_t)sizeof(double) * (kkt->n + (int64_t)kkt->m) * (5 + kkt->columns) +
-               vini_check_bytes(kkt->check) +
-               (int64_t)(sizeof(double) + sizeof(vin_int)) * kkt->k->start[kkt->n + kkt->m] +
-               (int64_t)sizeof(vin_int) * kkt->k->count;
+  info.bytes =
+      factor.bytes +
+      (int64_t)sizeof(double) * (kkt->n + (int64_t)kkt->m) * (kkt->lent ? 5 : 5 + kkt->columns) +
+      vini_check_bytes(kkt->check) +
+      (int64_t)(sizeof(double) + sizeof(vin_int)) * kkt->k->start[kkt->n + kkt->m] +
+      vini_places_bytes(&kkt->h.places) + vini_places_bytes(&kkt->j.places) +
+      vini_places_bytes(&kkt->c.places);
   info.dropped = kkt->dropped_count;
   if (kkt->active != NULL) {
     info.negative_pivots = factor.negative;

@@ -4,16 +4,17 @@
 
 #include "base/base.h"
 #include "kkt/check.h"
+#include "kkt/places.h"
 #include "kkt/plan.h"
 #include "linsys/linsys.h"
 #include "sparse/sparse.h"
 #include "vincula/kkt.h"
 
-/* One part of K: a range of triplets with its state. */
+/* One part of K: its triplets with their state. */
 typedef struct vini_part {
   const char *name; /* for messages: "H", "J", "C" */
-  vin_int first;    /* of its triplets in K's pattern */
   vin_int count;
+  vini_places places;
   bool distinct; /* no two of its triplets share a place: values are stored, not added */
   bool known;    /* values have been given */
 } vini_part;
@@ -66,8 +67,9 @@ struct vin_kkt {
   bool any_dropped;         /* some of them are set */
   vin_int *dropped_rows;    /* dropped_count, ascending */
   vin_int dropped_count;
-  double *pivot, *pivot_scale; /* n + m */
+  double *pivot, *pivot_scale; /* n + m; the second stands behind the first */
   double *z;                   /* columns x (n + m): solutions until they are accepted */
+  bool lent;                   /* z is not the kkt's own */
   double *b, *r, *s;           /* n + m each; s stands behind r */
   vin_int columns;
   vini_check *check; /* of solutions */
@@ -163,20 +165,6 @@ vin_status vini_kkt_need_primary(vin_kkt *kkt);
 /* vin_kkt_factor() for values that are known to be finite. */
 vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
 
-/* Values to the places that slot says. */
-static inline void vini_kkt_place(double *restrict value, const vin_int *restrict slot,
-                                  vin_int count, const double *restrict from) {
-  vin_int i = 0;
-  for (; i + 4 <= count; i += 4) {
-    const double a = from[i], b = from[i + 1], c = from[i + 2], d = from[i + 3];
-    value[slot[i]] = a;
-    value[slot[i + 1]] = b;
-    value[slot[i + 2]] = c;
-    value[slot[i + 3]] = d;
-  }
-  for (; i < count; i++) value[slot[i]] = from[i];
-}
-
 /* Values into K: checked, and (finite ones) stored without a factorisation. */
 vin_status vini_kkt_check_values(vin_kkt *kkt, const double *h, const double *j, const double *c);
 vin_status vini_kkt_set_values(vin_kkt *kkt, const double *h, const double *j, const double *c);
@@ -214,6 +202,9 @@ vin_status vini_kkt_check_determined(vin_kkt *kkt, const double *z, double error
 /* In place on count stacked vectors of n + m, without refinement or check, for callers whose own
  * iteration verifies the result. Dropped multipliers become 0. */
 vin_status vini_kkt_solve_plain(vin_kkt *kkt, vin_int count, double *z);
+
+/* From here on one solution is kept in z (n + m), which the caller owns, in place of memory of its own. */
+void vini_kkt_lend(vin_kkt *kkt, double *z);
 
 /* Name of constraint row i for messages. */
 void vini_kkt_constraint_name(const vin_kkt *kkt, vin_int i, char *text, size_t size);

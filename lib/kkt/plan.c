@@ -1,8 +1,6 @@
 /* The Schur-type elimination order; see plan.h. */
 #include "kkt/plan.h"
 
-#include "linsys/linsys.h"
-
 #include <string.h>
 
 /* METIS is tried where AMD predicts more work than this per unknown: chains and trees need 20 to
@@ -201,20 +199,32 @@ static void expand(const graph *g, const vini_blocks *b, const vin_int *vertex_o
 typedef struct choice {
   vin_int *vertex_order, *free_block, *order;
   bool *emitted;
+  bool needed; /* a prediction, also of the only candidate */
 } choice;
+
+/* The order of `choice` becomes that of the plan. */
+static void take(vini_plan *plan, choice *c, const char *method) {
+  vin_int *before = (vin_int *)plan->order; /* NULL: the first one */
+  plan->method = method;
+  plan->order = c->order;
+  c->order = before;
+}
 
 static vin_status predict(vini_plan *plan, vini_object *object, const graph *g,
                           const vini_blocks *b, const vin_sparse *k, choice *c,
                           const char *method) {
+  if (c->order == NULL) { /* a second candidate */
+    c->order = vini_alloc(&object->context, (size_t)(b->n + b->m), sizeof *c->order);
+    if (c->order == NULL) return no_memory(object);
+  }
   expand(g, b, c->vertex_order, c->free_block, c->emitted, c->order);
   int64_t nnz = 0;
   double flops = 0;
   VINI_TRY(vini_predict_ldlt(object, k, c->order, &nnz, &flops));
   if (plan->method != NULL && flops >= plan->flops) return VIN_OK;
-  plan->method = method;
   plan->nnz = nnz;
   plan->flops = flops;
-  memcpy(plan->order, c->order, (size_t)(b->n + b->m) * sizeof *plan->order);
+  take(plan, c, method);
   return VIN_OK;
 }
 
@@ -224,10 +234,16 @@ static vin_status choose_order(vini_plan *plan, vini_object *object, const graph
   for (vin_int block = 0; block < b->nb; block++) {
     if (g->free_vertex[block] >= 0) c->free_block[g->free_vertex[block] - b->mb] = block;
   }
+  static const char tree_method[] = "tree, leaves to root";
   bool tree = false;
   if (g->vertices == b->mb && plan->hubs == 0) {
     VINI_TRY(vini_tree_order(object, b, k, c->vertex_order, &tree));
-    if (tree) return predict(plan, object, g, b, k, c, "tree, leaves to root");
+    if (tree && !c->needed) {
+      expand(g, b, c->vertex_order, c->free_block, c->emitted, c->order);
+      plan->nnz = -1;
+      take(plan, c, tree_method);
+    }
+    if (tree) return c->needed ? predict(plan, object, g, b, k, c, tree_method) : VIN_OK;
   }
   VINI_TRY(vini_order_amd(object, g->vertices, g->start, g->adjacency, c->vertex_order));
   VINI_TRY(predict(plan, object, g, b, k, c, "AMD"));
@@ -240,13 +256,14 @@ static vin_status choose_order(vini_plan *plan, vini_object *object, const graph
 }
 
 static vin_status order_graph(vini_plan *plan, vini_object *object, const graph *g,
-                              const vini_blocks *b, const vin_sparse *k) {
+                              const vini_blocks *b, const vin_sparse *k, bool needed) {
   const vin_context *context = &object->context;
   choice c = {
       .vertex_order = vini_alloc(context, (size_t)g->vertices, sizeof(vin_int)),
       .free_block = vini_alloc(context, (size_t)(g->vertices - b->mb), sizeof(vin_int)),
       .order = vini_alloc(context, (size_t)(b->n + b->m), sizeof(vin_int)),
       .emitted = vini_alloc(context, (size_t)b->nb, sizeof(bool)),
+      .needed = needed,
   };
   vin_status status;
   if (c.vertex_order == NULL || c.free_block == NULL || c.order == NULL || c.emitted == NULL) {
@@ -269,6 +286,24 @@ static bool branches(const vini_blocks *b) {
   return false;
 }
 
+/* Is there more than one order to choose from? */
+static bool compared(const vini_blocks *b, vin_order wanted) {
+  return wanted != VIN_ORDER_AUTO || branches(b);
+}
+
+void vini_plan_share(vini_plan *plan, const vin_context *context, const vini_backend *ldlt) {
+  vini_factor_info info;
+  ldlt->table->info(ldlt, &info);
+  if (plan->nnz < 0) {
+    plan->nnz = info.nnz_factor;
+    plan->flops = info.flops;
+  }
+  if (ldlt->table->order == NULL || plan->shared) return;
+  vini_free(context, (void *)plan->order);
+  plan->order = ldlt->table->order(ldlt);
+  plan->shared = true;
+}
+
 void vini_plan_forget_recursive(vini_plan *plan, const vin_context *context) {
   vini_free(context, plan->recursive);
   vini_free(context, plan->member);
@@ -280,7 +315,7 @@ static vin_status order_recursively(vini_plan *plan, vini_object *object, const 
                                     const vin_sparse *k, vin_order wanted) {
   const vin_context *context = &object->context;
   const size_t size = (size_t)(b->n + b->m);
-  if (wanted == VIN_ORDER_SCHUR || (wanted == VIN_ORDER_AUTO && !branches(b))) return VIN_OK;
+  if (wanted == VIN_ORDER_SCHUR || !compared(b, wanted)) return VIN_OK;
   plan->recursive = vini_alloc(context, size, sizeof *plan->recursive);
   plan->member = vini_alloc(context, size, sizeof *plan->member);
   if (plan->recursive == NULL || plan->member == NULL) return no_memory(object);
@@ -299,14 +334,14 @@ vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_spar
                             vin_int m, const vin_int *coordinate_block,
                             const vin_int *constraint_block, vin_order wanted) {
   memset(plan, 0, sizeof *plan);
-  plan->order = vini_alloc(&object->context, (size_t)(n + m), sizeof *plan->order);
-  if (plan->order == NULL) return no_memory(object);
   vini_blocks blocks;
   graph g = {0};
   vin_status status =
       vini_blocks_create(&blocks, object, k, n, m, coordinate_block, constraint_block);
   if (status == VIN_OK) status = graph_create(&g, object, &blocks, k, &plan->hubs);
-  if (status == VIN_OK) status = order_graph(plan, object, &g, &blocks, k);
+  if (status == VIN_OK) {
+    status = order_graph(plan, object, &g, &blocks, k, compared(&blocks, wanted));
+  }
   if (status == VIN_OK) status = order_recursively(plan, object, &blocks, k, wanted);
   plan->coordinate_blocks = blocks.nb;
   plan->constraint_blocks = blocks.mb;
@@ -316,7 +351,7 @@ vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_spar
 }
 
 void vini_plan_destroy(vini_plan *plan, const vin_context *context) {
-  vini_free(context, plan->order);
+  if (!plan->shared) vini_free(context, (void *)plan->order);
   plan->order = NULL;
   vini_plan_forget_recursive(plan, context);
 }

@@ -2,15 +2,17 @@
 #ifndef VINI_KKT_PLAN_H
 #define VINI_KKT_PLAN_H
 
+#include "linsys/linsys.h"
 #include "sparse/sparse.h"
 #include "vincula/kkt.h"
 
 typedef struct vini_plan {
-  vin_int *order; /* n + m: k-th unknown eliminated; unknown n + i is multiplier i */
+  const vin_int *order; /* n + m: k-th unknown eliminated; unknown n + i is multiplier i */
+  bool shared;          /* the order is the solver's own copy */
   vin_int coordinate_blocks, constraint_blocks, hubs;
   const char *method; /* "AMD", "METIS" */
-  int64_t nnz;        /* predicted entries of L below the diagonal */
-  double flops;       /* predicted, one factorisation */
+  int64_t nnz;  /* predicted entries of L below the diagonal; -1: left to the solver's analysis */
+  double flops; /* predicted, one factorisation */
   /* the recursive order and, by unknowns, what stands together in it: a body and the joint to its parent;
    * NULL: not legal, or dearer than the other */
   vin_int *recursive, *member;
@@ -31,6 +33,9 @@ typedef struct vini_plan {
 vin_status vini_plan_create(vini_plan *plan, vini_object *object, const vin_sparse *k, vin_int n,
                             vin_int m, const vin_int *coordinate_block,
                             const vin_int *constraint_block, vin_order wanted);
+/* After the analysis of an LDL' in this order: takes its prediction where there was none, and the
+ * equivalent order that it keeps in place of an own one. */
+void vini_plan_share(vini_plan *plan, const vin_context *context, const vini_backend *ldlt);
 void vini_plan_forget_recursive(vini_plan *plan, const vin_context *context);
 void vini_plan_destroy(vini_plan *plan, const vin_context *context);
 

@@ -316,10 +316,18 @@ static vin_status grow(vin_kkt *kkt, vin_int count) {
     return vini_fail(&kkt->object, VIN_ERR_NO_MEMORY, "no memory for %d right-hand sides",
                      (int)count);
   }
-  vini_free(context, kkt->z);
+  if (!kkt->lent) vini_free(context, kkt->z);
+  kkt->lent = false;
   kkt->z = z;
   kkt->columns = count;
   return VIN_OK;
+}
+
+void vini_kkt_lend(vin_kkt *kkt, double *z) {
+  if (!kkt->lent) vini_free(&kkt->object.context, kkt->z);
+  kkt->lent = true;
+  kkt->z = z;
+  kkt->columns = 1;
 }
 
 static vin_status check_right(vin_kkt *kkt, vin_int count, const double *f, const double *g) {

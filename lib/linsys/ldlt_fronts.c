@@ -141,6 +141,10 @@ static bool fronts_pivots(const vini_backend *backend, double *d, double *scale)
   return true;
 }
 
+static const vin_int *fronts_order(const vini_backend *backend) {
+  return ((const vini_fronts *)backend)->plan.order;
+}
+
 static int64_t bytes_held(const vini_fronts *x) {
   const vini_front_plan *plan = &x->plan;
   const int64_t numbers =
@@ -188,6 +192,7 @@ static const vini_backend_vtable fronts_table = {.solver = VIN_SOLVER_LDLT,
                                                  .factor_solve = fronts_factor_solve,
                                                  .reach = fronts_reach,
                                                  .pivots = fronts_pivots,
+                                                 .order = fronts_order,
                                                  .info = fronts_info,
                                                  .describe = fronts_describe,
                                                  .destroy = fronts_destroy};

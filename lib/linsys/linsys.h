@@ -42,6 +42,8 @@ typedef struct vini_backend_vtable {
    * below `split`, range[2] .. range[3] - 1 of the others. NULL: factor_solve takes no load. */
   void (*reach)(const vini_backend *backend, vin_int block, vin_int split, vin_int range[4]);
   bool (*pivots)(const vini_backend *backend, double *d, double *scale);
+  /* The elimination order (n), equivalent to the caller's. NULL: it is not kept. */
+  const vin_int *(*order)(const vini_backend *backend);
   void (*info)(const vini_backend *backend, vini_factor_info *info);
   const char *(*describe)(const vini_backend *backend); /* e.g. "umfpack, symmetric strategy" */
   void (*destroy)(vini_backend *backend);

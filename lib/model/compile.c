@@ -1,6 +1,7 @@
 /* model - from the builder's records to const arrays and a vin_system. */
 #include "model/compiled.h"
 #include "model/model.h"
+#include "system/system.h"
 
 #include <math.h>
 #include <string.h>
@@ -189,13 +190,13 @@ static vin_status check_centre(vin_model *model, const vini_compiled *c) {
 /* ---- the system ---------------------------------------------------------------------------------
  */
 
-/* Arrays that vin_system_create() copies. */
-typedef struct borrowed {
+/* Arrays that the system takes over. */
+typedef struct patterns {
   vin_int *row[4], *col[4]; /* mass, jacobian, force_p, force_v */
   vin_int *position_block, *constraint_block;
-} borrowed;
+} patterns;
 
-static void free_borrowed(const vin_context *context, borrowed *b) {
+static void free_patterns(const vin_context *context, patterns *b) {
   for (int i = 0; i < 4; i++) {
     vini_free(context, b->row[i]);
     vini_free(context, b->col[i]);
@@ -222,7 +223,7 @@ static vin_status make_pattern(vin_model *model, const vini_compiled *c, const c
   return VIN_OK;
 }
 
-static vin_status make_patterns(vin_model *model, const vini_compiled *c, borrowed *b,
+static vin_status make_patterns(vin_model *model, const vini_compiled *c, patterns *b,
                                 vin_system_desc *desc) {
   VINI_TRY(make_pattern(model, c, "mass matrix", vini_mass_pattern, &b->row[0], &b->col[0],
                         &desc->mass_pattern));
@@ -235,7 +236,7 @@ static vin_status make_patterns(vin_model *model, const vini_compiled *c, borrow
 }
 
 /* The three coordinates of a node are a block, and so is the row of each rod. */
-static vin_status make_blocks(vin_model *model, const vini_compiled *c, borrowed *b,
+static vin_status make_blocks(vin_model *model, const vini_compiled *c, patterns *b,
                               vin_system_desc *desc) {
   const vin_context *context = &model->object.context;
   b->position_block = vini_alloc(context, (size_t)desc->positions, sizeof *b->position_block);
@@ -280,11 +281,14 @@ static void claim(vin_system_desc *desc) {
 
 /* Hands the compiled data over: from here on the system releases it, also when it fails. */
 static vin_status create_system(vin_model *model, vini_compiled *c, vin_system_desc *desc,
-                                vin_system **system) {
+                                patterns *b, vin_system **system) {
   desc->user = c;
   desc->release = vini_model_release;
-  const vin_status status = vin_system_create(system, &model->object.context, desc);
-  if (status == VIN_OK) return VIN_OK;
+  const vin_status status = vini_system_create_adopting(system, &model->object.context, desc);
+  if (status == VIN_OK) {
+    *b = (patterns){0};
+    return VIN_OK;
+  }
   (void)vini_fail(&model->object, status, "%s", vin_system_error(*system));
   vin_system_destroy(*system);
   *system = NULL;
@@ -309,17 +313,17 @@ vin_status vin_model_compile(vin_model *model, vin_system **system) {
   fill_rods(model, c);
   fill_springs(model, c);
   vin_system_desc desc = describe(c);
-  borrowed b = {0};
+  patterns b = {0};
   vin_status status = check_masses(model, c);
   if (status == VIN_OK) status = check_centre(model, c);
   if (status == VIN_OK) status = make_patterns(model, c, &b, &desc);
   if (status == VIN_OK) status = make_blocks(model, c, &b, &desc);
   if (status == VIN_OK) {
     claim(&desc);
-    status = create_system(model, c, &desc, system);
+    status = create_system(model, c, &desc, &b, system);
   } else {
     vini_model_release(c);
   }
-  free_borrowed(&model->object.context, &b);
+  free_patterns(&model->object.context, &b);
   return status;
 }

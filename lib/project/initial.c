@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* p and v (copies) onto the constraints, then v' and lambda. fixed: 2 n flags or NULL. */
+/* p and v onto the constraints, then v' and lambda. fixed: 2 n flags or NULL. */
 static vin_status initial(vin_projector *self, double t, double *p, double *v, double *vdot,
                           double *lambda, const unsigned char *fixed,
                           vin_projection_report *report) {
@@ -14,8 +14,20 @@ static vin_status initial(vin_projector *self, double t, double *p, double *v, d
   bool factored = self->mass_known && self->factored == VINI_FACTORED_MASS;
   double residual = 0;
   VINI_TRY(vini_projector_acceleration(self, t, p, v, factored, vdot, lambda, &residual));
-  report->force_residual = vini_max_abs(self->vn[5], self->n); /* the residual was left there */
+  report->force_residual = vini_max_abs(self->vn[0], self->n); /* the residual was left there */
   return VIN_OK;
+}
+
+vin_status vini_initial_in_place(vin_projector *self, double t, double *p, double *v,
+                                 double *lambda, vin_projection_report *report) {
+  vin_projection_report own = vini_report_empty();
+  *report = own;
+  VINI_TRY(vini_projector_begin(self, t));
+  VINI_TRY(vini_projector_check(self, "position", p));
+  VINI_TRY(vini_projector_check(self, "velocity", v));
+  vin_status status = initial(self, t, p, v, vini_projector_spare(self).n, lambda, NULL, &own);
+  *report = own;
+  return status;
 }
 
 /* A state under construction: p, v, v', lambda, in memory of its own, because the projector's

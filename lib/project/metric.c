@@ -15,8 +15,9 @@ static vin_status factor(vin_projector *self, const double *h, double damping, v
   self->factor_stamp++;
   self->factored = VINI_FACTORED_NOTHING;
   if (first || self->compliant || damping > 0) {
-    for (vin_int i = 0; i < self->m; i++) self->compliance[i] = damping;
-    c = self->compliance;
+    double *compliance = self->vm[3];
+    for (vin_int i = 0; i < self->m; i++) compliance[i] = damping;
+    c = compliance;
     self->compliant = damping > 0;
   }
   const double *j =

@@ -407,16 +407,16 @@ vin_status vini_projector_position(vin_projector *self, double t, double *p, boo
               .d = self->vn[1],
               .trial = self->vn[2],
               .force = self->vn[3],
-              .base = self->vn[5],
-              .slide = self->vn[6],
+              .base = self->vn[4],
+              .slide = self->vn[5],
               .phi = self->vm[0],
               .phi_trial = self->vm[1],
               .mu = self->vm[2],
               .right = self->vm[3],
               .floor = self->vm[4]};
   memcpy(s.p, p, (size_t)self->n * sizeof *p);
-  memset(self->vn[4], 0, (size_t)self->n * sizeof *p);
-  VINI_TRY(vini_projector_mass(self, t, p, self->vn[4]));
+  memset(s.d, 0, (size_t)self->n * sizeof *p); /* a velocity */
+  VINI_TRY(vini_projector_mass(self, t, p, s.d));
   /* far from the constraints dependent rows do not agree: the end decides, not each step */
   double tolerance = self->kkt->options.contradiction_tolerance;
   self->kkt->options.contradiction_tolerance = HUGE_VAL;

@@ -146,7 +146,7 @@ vin_status vin_project_state(vin_projector *self, double t, double *p, double *v
   VINI_TRY(vini_projector_begin(self, t));
   VINI_TRY(vini_projector_check(self, "position", p));
   VINI_TRY(vini_projector_check(self, "velocity", v));
-  double *p1 = self->vn[7];
+  double *p1 = self->vn[6];
   memcpy(p1, p, (size_t)self->n * sizeof *p);
   vin_status status = vini_projector_state(self, t, p1, v, NULL, &own);
   if (report != NULL) *report = own;

@@ -38,7 +38,6 @@ struct vin_projector {
   const unsigned char *fixed;
   double *free_jacobian, *free_metric;
   vini_coupled *coupled; /* of the coupled projection, or NULL */
-  double *compliance;    /* m: C of the damped projection, zero otherwise */
   bool rows_ascend;      /* the Jacobian is declared row by row */
   bool mass_known;       /* a constant M has been evaluated */
   bool mass_in_kkt;      /* K holds the present M in H */
@@ -47,7 +46,8 @@ struct vin_projector {
   int64_t
       factor_stamp; /* counts factorisations: tells whether the present one is still the one seen */
   int64_t force_evaluations, jacobian_evaluations, constraint_evaluations, newton_steps;
-  double *vn[8], *vm[7]; /* scratch vectors of n and of m */
+  double *vn[7], *vm[7]; /* scratch vectors of n and of m: the first ones most, so that in a large
+                            model the last ones are never touched. A factorisation may write to vm[3] */
   double *curvature_work;
 };
 
@@ -65,6 +65,14 @@ bool vini_projector_rate_within(const vin_projector *projector, const double *x,
                                 vin_int *at, vin_int row);
 void vini_projector_add_transposed(const vin_projector *projector, double alpha, const double *x,
                                    double *y);
+
+/* Two of the scratch vectors, which vini_projector_acceleration() leaves alone. */
+typedef struct vini_spare {
+  double *n, *m;
+} vini_spare;
+static inline vini_spare vini_projector_spare(const vin_projector *projector) {
+  return (vini_spare){projector->vn[1], projector->vm[1]};
+}
 
 /* Evaluations into the projector's own matrices (M is skipped when it is constant and known). */
 vin_status vini_projector_mass(vin_projector *projector, double t, const double *p,
@@ -120,6 +128,9 @@ const double *vini_projector_free_jacobian(const vin_projector *projector);
  * tolerance, where larger), else -1. */
 vin_int vini_projector_without_freedom(const vin_projector *projector, const double *residual,
                                        const double *limit, double tolerance);
+/* vin_initial_values() without copies: after a failure p, v and lambda are of no use. */
+vin_status vini_initial_in_place(vin_projector *projector, double t, double *p, double *v,
+                                 double *lambda, vin_projection_report *report);
 /* Positions and velocities as options.coupling says; fixed: 2 n flags or NULL. On failure p and v may
  * have changed. */
 vin_status vini_projector_state(vin_projector *projector, double t, double *p, double *v,

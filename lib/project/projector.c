@@ -67,34 +67,23 @@ static void name_constraint(void *user, vin_int row, char *text, size_t size) {
   vin_system_constraint_name(user, row, text, size);
 }
 
-/* The mass pattern, completed by the diagonal entries it leaves out (a metric may need them). */
-static vin_status build_kkt(vin_projector *self) {
+/* Where the diagonal entries of H are; those that the mass pattern leaves out come behind it. */
+static void find_diagonal(vin_projector *self) {
+  const vin_triplets mass = self->mass;
+  vin_int *diagonal = self->diagonal;
+  for (vin_int i = 0; i < self->n; i++) diagonal[i] = -1;
+  for (vin_int k = 0; k < mass.count; k++) {
+    if (mass.row[k] == mass.col[k] && diagonal[mass.row[k]] < 0) diagonal[mass.row[k]] = k;
+  }
+  self->mass_count = mass.count;
+  for (vin_int i = 0; i < self->n; i++) {
+    if (diagonal[i] < 0) diagonal[i] = self->mass_count++;
+  }
+}
+
+static vin_status create_kkt(vin_projector *self, vin_triplets h) {
   const vin_context *context = &self->object.context;
   const vin_system_desc *desc = &self->system->desc;
-  size_t most = (size_t)desc->mass_pattern.count + (size_t)self->n;
-  vin_int *row = vini_alloc(context, most, sizeof *row),
-          *col = vini_alloc(context, most, sizeof *col);
-  vin_status status = VIN_OK;
-  if (row == NULL || col == NULL || most > INT32_MAX) {
-    status = most > INT32_MAX
-                 ? vini_fail(&self->object, VIN_ERR_TOO_LARGE, "mass pattern too large")
-                 : no_memory(self);
-    goto done;
-  }
-  for (vin_int i = 0; i < self->n; i++) self->diagonal[i] = -1;
-  vin_int count = desc->mass_pattern.count;
-  for (vin_int k = 0; k < count; k++) {
-    row[k] = desc->mass_pattern.row[k];
-    col[k] = desc->mass_pattern.col[k];
-    if (row[k] == col[k] && self->diagonal[row[k]] < 0) self->diagonal[row[k]] = k;
-  }
-  for (vin_int i = 0; i < self->n; i++) {
-    if (self->diagonal[i] >= 0) continue;
-    self->diagonal[i] = count;
-    row[count] = col[count] = i;
-    count++;
-  }
-  self->mass_count = count;
   vin_kkt_options options = self->options.kkt;
   options.coordinate_block = desc->position_block;
   options.constraint_block = desc->constraint_block;
@@ -103,18 +92,35 @@ static vin_status build_kkt(vin_projector *self) {
     options.name_user = self->system;
   }
   vin_int *at = vini_alloc(context, (size_t)self->m, sizeof *at);
-  if (at == NULL) {
-    status = no_memory(self);
-    goto done;
-  }
+  if (at == NULL) return no_memory(self);
   for (vin_int i = 0; i < self->m; i++) at[i] = i;
   options.compliance = (vin_triplets){.count = self->m, .row = at, .col = at};
-  vin_triplets h = {.count = count, .row = row, .col = col};
-  status =
+  vin_status status =
       vin_kkt_create(&self->kkt, context, self->n, self->m, h, desc->jacobian_pattern, &options);
   if (status != VIN_OK) vini_fail(&self->object, status, "%s", vin_kkt_error(self->kkt));
   vini_free(context, at);
-done:
+  return status;
+}
+
+/* The mass pattern, completed by the diagonal entries it leaves out (a metric may need them). */
+static vin_status build_kkt(vin_projector *self) {
+  const vin_context *context = &self->object.context;
+  const vin_triplets mass = self->mass;
+  if ((int64_t)mass.count + self->n > INT32_MAX) {
+    return vini_fail(&self->object, VIN_ERR_TOO_LARGE, "mass pattern too large");
+  }
+  find_diagonal(self);
+  if (self->mass_count == mass.count) return create_kkt(self, mass);
+  const size_t count = (size_t)self->mass_count;
+  vin_int *row = vini_alloc(context, count, sizeof *row),
+          *col = vini_alloc(context, count, sizeof *col);
+  vin_status status = row == NULL || col == NULL ? no_memory(self) : VIN_OK;
+  if (status == VIN_OK) {
+    memcpy(row, mass.row, (size_t)mass.count * sizeof *row);
+    memcpy(col, mass.col, (size_t)mass.count * sizeof *col);
+    for (vin_int i = 0; i < self->n; i++) row[self->diagonal[i]] = col[self->diagonal[i]] = i;
+    status = create_kkt(self, (vin_triplets){self->mass_count, row, col});
+  }
   vini_free(context, row);
   vini_free(context, col);
   return status;
@@ -124,16 +130,15 @@ static vin_status allocate(vin_projector *self) {
   const vin_context *context = &self->object.context;
   size_t n = (size_t)self->n, m = (size_t)self->m;
   bool complete = true;
-  self->mass_values = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
+  self->mass_values = vini_alloc(context, (size_t)self->mass_count, sizeof(double));
   self->jacobian_values = vini_alloc(context, (size_t)self->jacobian.count, sizeof(double));
-  self->compliance = vini_alloc(context, m, sizeof(double));
   self->curvature_work = vini_alloc(context, vini_curvature_work(self->system), sizeof(double));
   const vin_metric metric[2] = {self->options.metric, self->options.velocity_metric};
   self->one_metric =
       metric[1] == VIN_METRIC_SAME || (metric[0] == metric[1] && metric[0] != VIN_METRIC_DIAGONAL);
   for (int level = 0; level < (self->one_metric ? 1 : 2); level++) {
     if (metric[level] == VIN_METRIC_MASS) continue;
-    self->metric_values[level] = vini_alloc(context, (size_t)self->mass.count + n, sizeof(double));
+    self->metric_values[level] = vini_alloc(context, (size_t)self->mass_count, sizeof(double));
     complete = complete && self->metric_values[level] != NULL;
   }
   if (self->one_metric) self->metric_values[1] = self->metric_values[0];
@@ -146,7 +151,7 @@ static vin_status allocate(vin_projector *self) {
     complete = complete && self->vm[k] != NULL;
   }
   complete = complete && self->mass_values != NULL && self->jacobian_values != NULL &&
-             self->compliance != NULL && self->curvature_work != NULL;
+             self->curvature_work != NULL;
   return complete ? VIN_OK : no_memory(self);
 }
 
@@ -187,8 +192,8 @@ static void free_content(vin_projector *self) {
   self->system = NULL;
   if (self->one_metric) self->metric_values[1] = NULL;
   void *owned[] = {self->diagonal,         self->mass_values,      self->jacobian_values,
-                   self->metric_values[0], self->metric_values[1], self->compliance,
-                   self->curvature_work,   self->free_jacobian,    self->free_metric};
+                   self->metric_values[0], self->metric_values[1], self->curvature_work,
+                   self->free_jacobian,    self->free_metric};
   for (size_t k = 0; k < sizeof owned / sizeof *owned; k++) vini_free(context, owned[k]);
   for (size_t k = 0; k < sizeof self->vn / sizeof *self->vn; k++) vini_free(context, self->vn[k]);
   for (size_t k = 0; k < sizeof self->vm / sizeof *self->vm; k++) vini_free(context, self->vm[k]);
@@ -325,8 +330,8 @@ vin_status vini_projector_solve(vin_projector *self, vin_int count, const double
 
 vin_status vini_projector_residuals(vin_projector *self, double t, const double *p, const double *v,
                                     double *phi_max, double *h_max, double *phi, double *h) {
-  if (phi == NULL) phi = self->vm[5];
-  if (h == NULL) h = self->vm[6];
+  if (phi == NULL) phi = self->vm[0];
+  if (h == NULL) h = self->vm[1];
   self->constraint_evaluations++;
   VINI_TRY(vini_eval_constraint(self->system, &self->object, t, p, phi));
   VINI_TRY(vini_projector_jacobian(self, t, p));
@@ -340,7 +345,7 @@ vin_status vini_projector_residuals(vin_projector *self, double t, const double 
 vin_status vini_projector_energy(vin_projector *self, double t, const double *p, const double *v,
                                  double *kinetic, double *potential) {
   VINI_TRY(vini_projector_mass(self, t, p, v));
-  double *mv = self->vn[6], sum = 0;
+  double *mv = self->vn[0], sum = 0;
   memset(mv, 0, (size_t)self->n * sizeof *mv);
   vini_projector_add_mass(self, 1, v, mv);
   for (vin_int i = 0; i < self->n; i++) sum += v[i] * mv[i];
@@ -352,7 +357,7 @@ vin_status vini_projector_energy(vin_projector *self, double t, const double *p,
 vin_status vini_projector_acceleration(vin_projector *self, double t, const double *p,
                                        const double *v, bool factored, double *vdot, double *lambda,
                                        double *residual) {
-  double *f = self->vn[5], *a = self->vm[5];
+  double *f = self->vn[0], *a = self->vm[0];
   if (!factored || self->factored != VINI_FACTORED_MASS) {
     VINI_TRY(vini_projector_factor(self, t, p, v));
   }

@@ -41,15 +41,16 @@ static vin_report undefined_report(vin_status status) {
 
 static void report_accelerations(vin_sim *sim, const vin_state *state, bool fits,
                                  vin_report *report) {
+  const vini_spare spare = vini_projector_spare(sim->projector);
   double residual = NAN;
   report->status = vini_projector_acceleration(sim->projector, state->t, state->p, state->v, fits,
-                                               sim->vdot, sim->lambda, &residual);
+                                               spare.n, spare.m, &residual);
   if (report->status != VIN_OK) {
     report_text(sim, "no accelerations", report->status, vin_projector_error(sim->projector));
     return;
   }
   report->dae_residual = residual;
-  report->max_multiplier = vini_max_abs(sim->lambda, sim->m);
+  report->max_multiplier = vini_max_abs(spare.m, sim->m);
 }
 
 static void report_energy(vin_sim *sim, const vin_state *state, vin_report *report) {
@@ -107,8 +108,8 @@ vin_report vin_sim_report(vin_sim *sim) {
 
 vin_status vin_sim_accelerations(vin_sim *sim, double *vdot, double *lambda) {
   VINI_TRY(vini_ready(sim ? &sim->object : NULL));
-  if (!vdot) vdot = sim->vdot;
-  if (!lambda) lambda = sim->lambda;
+  if (!vdot) vdot = vini_projector_spare(sim->projector).n;
+  if (!lambda) lambda = vini_projector_spare(sim->projector).m;
   vin_status status = vini_sim_accelerations(sim, vdot, lambda, NULL);
   if (status != VIN_OK)
     vini_fail(&sim->object, status, "no accelerations at t = %s s: %s",

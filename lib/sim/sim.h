@@ -62,7 +62,6 @@ struct vin_sim {
 
   double energy_start;
   vin_projection_report start_report;
-  double *vdot, *lambda; /* n, m: scratch of reports */
 
   vini_observer observers[VINI_SIM_OBSERVERS];
   int observer_count;

@@ -82,12 +82,9 @@ static vin_status allocate_start(vin_sim *sim) {
 }
 
 static vin_status allocate_spares(vin_sim *sim) {
-  const vin_context *context = &sim->object.context;
   vin_status status = VIN_OK;
   for (int k = 1; k < 3 && status == VIN_OK; k++) status = allocate_state(sim, &sim->buffers[k]);
-  sim->vdot = vini_alloc(context, (size_t)sim->n, sizeof *sim->vdot);
-  sim->lambda = vini_alloc(context, (size_t)sim->m, sizeof *sim->lambda);
-  if (status != VIN_OK || !sim->vdot || !sim->lambda) return no_memory(sim);
+  if (status != VIN_OK) return no_memory(sim);
   sim->spare[0] = &sim->buffers[1];
   sim->spare[1] = &sim->buffers[2];
   return VIN_OK;
@@ -140,7 +137,8 @@ void vini_sim_restart(vin_sim *sim, double t, bool lambda_known) {
   sim->control.error = 1;
   /* Multipliers of a state that no step led to are those of the acceleration level; where there are
    * none (a singular configuration) zero is the neutral choice. */
-  if (!lambda_known && vini_sim_accelerations(sim, sim->vdot, state->lambda, NULL) != VIN_OK)
+  double *vdot = vini_projector_spare(sim->projector).n;
+  if (!lambda_known && vini_sim_accelerations(sim, vdot, state->lambda, NULL) != VIN_OK)
     memset(state->lambda, 0, (size_t)sim->m * sizeof *state->lambda);
 }
 
@@ -164,8 +162,8 @@ static vin_status begin(vin_sim *sim) {
   if (!sim->options.fix_start && sim->options.shift_constraints) VINI_TRY(shift_constraints(sim));
   VINI_TRY(make_integrator(sim));
   if (sim->options.fix_start) {
-    vin_status status = vin_initial_values(sim->projector, t, state->p, state->v, sim->vdot,
-                                           state->lambda, &sim->start_report);
+    vin_status status = vini_initial_in_place(sim->projector, t, state->p, state->v, state->lambda,
+                                              &sim->start_report);
     if (status != VIN_OK)
       return vini_fail(&sim->object, status, "the start cannot be made consistent: %s",
                        vin_projector_error(sim->projector));
@@ -248,8 +246,6 @@ void vin_sim_destroy(vin_sim *sim) {
     vini_free(context, sim->buffers[k].v);
     vini_free(context, sim->buffers[k].lambda);
   }
-  vini_free(context, sim->vdot);
-  vini_free(context, sim->lambda);
   vini_object_destroy(&sim->object);
 }
 

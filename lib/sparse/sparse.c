@@ -109,11 +109,9 @@ done:
   return status;
 }
 
-vin_status vini_sparse_build(vin_sparse *matrix, vin_int rows, vin_int cols, vin_triplets pattern,
-                             vin_storage storage) {
+static vin_status build_known(vin_sparse *matrix, vin_int rows, vin_int cols, vin_triplets pattern,
+                              vin_storage storage) {
   vini_object *object = &matrix->object;
-  object->created = vini_triplets_check(object, "pattern", rows, cols, pattern, storage);
-  if (object->created != VIN_OK) return object->created;
   matrix->rows = rows;
   matrix->cols = cols;
   matrix->storage = storage;
@@ -123,6 +121,20 @@ vin_status vini_sparse_build(vin_sparse *matrix, vin_int rows, vin_int cols, vin
     vini_fail(object, object->created, "out of memory for a %d x %d matrix with %d triplets", rows,
               cols, pattern.count);
   return object->created;
+}
+
+vin_status vini_sparse_build(vin_sparse *matrix, vin_int rows, vin_int cols, vin_triplets pattern,
+                             vin_storage storage) {
+  vini_object *object = &matrix->object;
+  object->created = vini_triplets_check(object, "pattern", rows, cols, pattern, storage);
+  if (object->created != VIN_OK) return object->created;
+  return build_known(matrix, rows, cols, pattern, storage);
+}
+
+vin_status vini_sparse_create_known(vin_sparse **matrix, const vin_context *context, vin_int rows,
+                                    vin_int cols, vin_triplets pattern, vin_storage storage) {
+  VINI_TRY(vini_object_begin((void **)matrix, context, sizeof **matrix));
+  return build_known(*matrix, rows, cols, pattern, storage);
 }
 
 vin_status vin_sparse_create(vin_sparse **matrix, const vin_context *context, vin_int rows,

@@ -26,6 +26,10 @@ vin_status vini_triplets_check(vini_object *object, const char *what, vin_int ro
 vin_status vini_sparse_build(vin_sparse *matrix, vin_int rows, vin_int cols, vin_triplets pattern,
                              vin_storage storage);
 
+/* vin_sparse_create() for a pattern that is known to be in order. */
+vin_status vini_sparse_create_known(vin_sparse **matrix, const vin_context *context, vin_int rows,
+                                    vin_int cols, vin_triplets pattern, vin_storage storage);
+
 /* value := 0, then value[slot[k]] += values[k]; no check of the values. */
 void vini_sparse_scatter(vin_sparse *matrix, const double *values);
 

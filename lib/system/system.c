@@ -143,15 +143,25 @@ vin_status vini_system_build(vin_system *system, const vin_system_desc *desc) {
   return status;
 }
 
-vin_status vin_system_create(vin_system **system, const vin_context *context,
-                             const vin_system_desc *desc) {
+/* vini_system_build() for arrays that become the system's own. */
+static vin_status adopt(vin_system *system, const vin_system_desc *desc) {
+  VINI_TRY(check_desc(system, desc));
+  system->n = desc->positions;
+  system->m = desc->constraints;
+  system->desc = *desc;
+  return VIN_OK;
+}
+
+static vin_status create(vin_system **system, const vin_context *context,
+                         const vin_system_desc *desc,
+                         vin_status (*build)(vin_system *, const vin_system_desc *)) {
   vin_system_desc own = vin_system_desc_default();
   bool readable = desc != NULL && vini_options_copy(&own, sizeof own, desc);
   vin_status status = vini_object_begin((void **)system, context, sizeof **system);
   if (status == VIN_OK) {
     vin_system *s = *system;
     atomic_init(&s->references, 1);
-    status = readable ? vini_system_build(s, &own)
+    status = readable ? build(s, &own)
                       : vini_fail(&s->object, VIN_ERR_BAD_INPUT,
                                   "the description is NULL or its struct_size is wrong: start from "
                                   "vin_system_desc_default()");
@@ -161,6 +171,16 @@ vin_status vin_system_create(vin_system **system, const vin_context *context,
   }
   if (status != VIN_OK && readable && own.release != NULL) own.release(own.user);
   return status;
+}
+
+vin_status vin_system_create(vin_system **system, const vin_context *context,
+                             const vin_system_desc *desc) {
+  return create(system, context, desc, vini_system_build);
+}
+
+vin_status vini_system_create_adopting(vin_system **system, const vin_context *context,
+                                       const vin_system_desc *desc) {
+  return create(system, context, desc, adopt);
 }
 
 vin_system *vin_system_retain(vin_system *system) {

@@ -19,6 +19,11 @@ struct vin_system {
  * with the system only. */
 vin_status vini_system_build(vin_system *system, const vin_system_desc *desc);
 
+/* vin_system_create() without copies: after success the arrays of patterns and blocks, which come from the
+ * context's allocator and are not NULL, are the system's. */
+vin_status vini_system_create_adopting(vin_system **system, const vin_context *context,
+                                       const vin_system_desc *desc);
+
 /* Each evaluates one callback and checks its return value and output (VIN_RETRY,
  * VIN_ERR_CALLBACK). */
 vin_status vini_eval_mass(const vin_system *system, vini_object *object, double t, const double *p,
