@@ -13,13 +13,12 @@ static vin_status breakdown(vini_fronts *x) {
   const vin_int column = x->tally.failed;
   return vini_fail(x->object, VIN_SINGULAR,
                    "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
-                   (int)x->plan.order[column], x->tally.failed_pivot, x->scale[column]);
+                   (int)x->plan.order[column], x->tally.failed_pivot, x->tally.failed_scale);
 }
 
 typedef vin_status (*loader)(void *user, vin_int block);
 
-/* Eliminates block by block; the forward substitution of b, b2 (NULL: none, one) follows each, while the
- * panels are in the cache. load is foreign code and has the thread's own arithmetic. */
+/* Eliminates block by block, with the forward substitution of b, b2 (NULL: none, one). load is foreign code and has the thread's own arithmetic. */
 static vin_status eliminate(vini_fronts *x, const double *a, double *b, double *b2, loader load,
                             void *user) {
   const vini_front_block *block = x->plan.block;
@@ -32,8 +31,7 @@ static vin_status eliminate(vini_fronts *x, const double *a, double *b, double *
       status = load(user, k);
       before = vini_flush_begin();
     }
-    x->factored = status == VIN_OK && x->eliminate(x, block + k, a);
-    if (b != NULL && x->factored) x->forward(x, block + k, b, b2);
+    x->factored = status == VIN_OK && x->eliminate(x, block + k, a, b, b2);
   }
   vini_flush_end(before);
   if (x->factored) return VIN_OK;
@@ -120,17 +118,13 @@ static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) 
 static bool fronts_pivots(const vini_backend *backend, double *d, double *scale) {
   const vini_fronts *x = (const vini_fronts *)backend;
   if (!x->factored) return false;
-  for (vin_int k = 0; k < x->plan.n; k++) {
-    d[x->plan.order[k]] = x->inverse[k] != 0 ? 1 / x->inverse[k] : 0;
-    scale[x->plan.order[k]] = x->scale[k];
-  }
+  vini_fronts_pivots(x, d, scale);
   return true;
 }
 
 static int64_t bytes_held(const vini_fronts *x) {
   const vini_front_plan *plan = &x->plan;
-  const int64_t numbers =
-      plan->value_count + plan->buffer_count + 2 * (int64_t)plan->n + 2 * (int64_t)plan->max_front;
+  const int64_t numbers = plan->value_count + plan->buffer_count + 2 * (int64_t)plan->max_front;
   const int64_t indices = 2 * plan->row_count + 2 * plan->entry_count + plan->n;
   return (int64_t)sizeof *x + numbers * (int64_t)sizeof(double) +
          indices * (int64_t)sizeof(vin_int) + 2 * (int64_t)plan->n +
@@ -163,7 +157,7 @@ static void fronts_destroy(vini_backend *backend) {
   if (x == NULL) return;
   const vin_context context = x->object->context;
   vini_front_plan_clear(&context, &x->plan);
-  void *owned[] = {x->value, x->buffer, x->work, x->scale, x->inverse, x->dropped, x->droppable};
+  void *owned[] = {x->memory, x->buffer, x->work, x->dropped, x->droppable};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(&context, owned[i]);
   vini_free(&context, x);
 }
@@ -191,18 +185,18 @@ static vin_status allocate(vini_fronts *x) {
   const vin_context *context = &x->object->context;
   const vini_front_plan *plan = &x->plan;
   const size_t n = (size_t)plan->n;
-  x->value = vini_alloc(context, (size_t)plan->value_count, sizeof(double));
+  x->memory = vini_alloc(context, (size_t)plan->value_count + VINI_PANEL_LINE, sizeof(double));
   x->buffer = vini_alloc(context, (size_t)plan->buffer_count, sizeof(double));
   x->work = vini_alloc(context, 2 * (size_t)plan->max_front, sizeof(double));
-  x->scale = vini_alloc(context, n, sizeof(double));
-  x->inverse = vini_alloc(context, n, sizeof(double));
   x->droppable = vini_alloc(context, n, 1);
   x->dropped = vini_alloc(context, n, 1);
-  if (x->value == NULL || x->buffer == NULL || x->work == NULL || x->scale == NULL ||
-      x->inverse == NULL || x->droppable == NULL || x->dropped == NULL) {
+  if (x->memory == NULL || x->buffer == NULL || x->work == NULL || x->droppable == NULL ||
+      x->dropped == NULL) {
     return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
                      (long long)plan->value_count);
   }
+  const size_t line = VINI_PANEL_LINE * sizeof(double), over = (uintptr_t)x->memory % line;
+  x->value = x->memory + (over > 0 ? (line - over) / sizeof(double) : 0);
   return VIN_OK;
 }
 

@@ -18,7 +18,7 @@ typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t v4i __attribute__((vector_size(32)));
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
-static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d) {
+static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d, double scale) {
   const double size = fabs(d);
   if (x->droppable[column] && size <= DBL_MAX) {
     x->dropped[x->plan.order[column]] = 1;
@@ -29,6 +29,7 @@ static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d
     if (t->failed < 0) {
       t->failed = column;
       t->failed_pivot = d;
+      t->failed_scale = scale;
     }
     return 0;
   }
@@ -48,6 +49,8 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
 #define KERNEL(name) plain_##name
 #define KERNEL_TARGET
 #define KERNEL_INLINE static inline __attribute__((always_inline))
+#include "linsys/ldlt_kernel_link.h"
+/* behind it: */
 #include "linsys/ldlt_kernel_body.h"
 #include "linsys/ldlt_kernel_solve.h"
 #undef KERNEL
@@ -59,6 +62,8 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
 #define KERNEL(name) avx2_##name
 #define KERNEL_TARGET __attribute__((target("avx2,fma")))
 #define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
+#include "linsys/ldlt_kernel_link.h"
+/* behind it: */
 #include "linsys/ldlt_kernel_body.h"
 #include "linsys/ldlt_kernel_solve.h"
 #endif

@@ -7,7 +7,7 @@
 /* What is told of the pivots of one factorisation; the extremes are of those that were kept. */
 typedef struct vini_tally {
   vin_int negative, dropped, failed; /* failed: column whose pivot broke down, -1 */
-  double failed_pivot;
+  double failed_pivot, failed_scale;
   double least, most;  /* |1/d| */
   double cancellation; /* scale / |d| */
 } vini_tally;
@@ -17,24 +17,28 @@ typedef struct vini_fronts {
   vini_backend backend;
   vini_object *object;
   vini_front_plan plan;
-  double *value;            /* panels of L */
+  double *memory;           /* what `value` is part of */
+  double *value;            /* panels; begins with a cache line */
   double *buffer;           /* squares */
   double *work;             /* 2 max_front: rows of right-hand sides */
-  double *inverse;          /* n: 1/d, 0 for a dropped column */
-  double *scale;            /* n: what was added up to d */
   unsigned char *droppable; /* n, by columns */
   unsigned char *dropped;   /* n, by unknowns */
-  double threshold;         /* |d| < threshold * scale is dropped where droppable */
+  double threshold; /* |d| < threshold * what was added up to d is dropped where droppable */
   bool factored;
   vini_tally tally;
   /* One block: false when tally.failed is set; one or two (b2 not NULL) right-hand sides in place, in
    * the numbering of the matrix. Elimination and forward substitution take the blocks upwards, the
-   * backward substitution downwards. */
-  bool (*eliminate)(struct vini_fronts *fronts, const vini_front_block *block, const double *a);
+   * backward substitution downwards. eliminate: with the forward substitution of b, b2 where b is not
+   * NULL. */
+  bool (*eliminate)(struct vini_fronts *fronts, const vini_front_block *block, const double *a,
+                    double *b, double *b2);
   void (*forward)(struct vini_fronts *fronts, const vini_front_block *block, double *b, double *b2);
   void (*backward)(struct vini_fronts *fronts, const vini_front_block *block, double *b,
                    double *b2);
 } vini_fronts;
+
+/* ldlt_pivots.c: d and scale of vini_backend_vtable.pivots, from the panels. */
+void vini_fronts_pivots(const vini_fronts *fronts, double *d, double *scale);
 
 /* Sets the three functions: the version for this processor's vector units, or the plain one. */
 void vini_fronts_choose_kernel(vini_fronts *fronts, bool plain);
