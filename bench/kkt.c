@@ -36,7 +36,9 @@ static const char notes[] =
     "  residuals           of a row, relative to the sum of the magnitudes of its terms\n"
     "  bytes               held by the whole object; LDL, KLU, by hand: matrix and factor\n"
     "LDL holds one triangle, KLU both, of the same matrix in vin_kkt's order. UMFPACK orders by\n"
-    "itself, and is shown with each of its strategies (uns., sym.).\n";
+    "itself, and is shown with each of its strategies (uns., sym.). A verdict that is not \"ok\" "
+    "but a\n"
+    "failure makes the exit status 1.\n";
 
 typedef struct settings {
   const char *family, *backend;
@@ -97,7 +99,9 @@ static void judge(runner *r, const bench_problem *p, double *x, double *lambda, 
   if (negative >= 0 && negative != p->m) bench_engine_failed(engine, "wrong inertia");
 }
 
-static void report(runner *r, const bench_problem *p, int json, double *x, double *lambda) {
+/* Returns 0 when what is in the build and fits the problem has failed. */
+static int report(runner *r, const bench_problem *p, int json, double *x, double *lambda) {
+  static const char *const fine[] = {"ok", "not in this build", "left out", "n/a"};
   bench_engine *engine = &r->engine;
   bench_facts facts = {.nnz = -1, .flops = NAN, .bytes = -1, .negative = -1};
   double force = NAN, constraint = NAN, scale = NAN;
@@ -125,6 +129,10 @@ static void report(runner *r, const bench_problem *p, int json, double *x, doubl
       {"verdict", "verdict", BENCH_WORD, -7, .word = engine->verdict},
   };
   bench_print(json, fields, sizeof fields / sizeof *fields);
+  for (size_t k = 0; k < sizeof fine / sizeof *fine; k++) {
+    if (strcmp(engine->verdict, fine[k]) == 0) return 1;
+  }
+  return 0;
 }
 
 /* Engines in the order of the table. Returns how many. */
@@ -147,35 +155,38 @@ static int make_engines(runner *runners, const bench_problem *p, const settings 
   return count;
 }
 
-static void run_family(const char *family, const settings *s) {
+/* Returns the number of engines that failed. */
+static int run_family(const char *family, const settings *s) {
   bench_problem *p = bench_problem_create(family, s->bodies);
   double *x = bench_alloc((size_t)p->n, sizeof *x), *lambda = bench_alloc((size_t)p->m, sizeof *x);
   runner runners[MOST_ENGINES];
-  int count = make_engines(runners, p, s);
+  int count = make_engines(runners, p, s), failed = 0;
   for (int repetition = 0; repetition < s->repetitions; repetition++) {
     for (int k = 0; k < count; k++) {
       if (runners[k].engine.state) turn(runners + k, p, x, lambda);
     }
   }
   for (int k = 0; k < count; k++) {
-    report(runners + k, p, s->json, x, lambda);
+    failed += !report(runners + k, p, s->json, x, lambda);
     bench_engine_destroy(&runners[k].engine);
   }
   free(x);
   free(lambda);
   bench_problem_destroy(p);
+  return failed;
 }
 
 int main(int argc, char **argv) {
   settings s = {.family = "all", .backend = "all", .bodies = 1000, .repetitions = 20};
   for (size_t k = 0; bench_families[k]; k++) family_words[k + 1] = bench_families[k];
   const bench_option options[] = {
-      {"--family", "which mechanism; all: without lattice", .word = &s.family,
+      {"--family", "which mechanism; all: without lattice", .also = "--case", .word = &s.family,
        .words = family_words},
       {"--bodies",
        "how many, about; a hub has one less tethers, a net is g x g points, a lattice g x g x g",
        .whole = &s.bodies, .least = 1, .most = 100000000},
-      {"--backend", "which of the library's solvers", .word = &s.backend, .words = backends},
+      {"--backend", "which of the library's solvers; none: only what --library adds",
+       .also = "--solver", .word = &s.backend, .words = backends},
       {"--library",
        "compare with LDL, KLU, UMFPACK as they are, and code written by hand for point chains",
        .flag = &s.library},
@@ -187,12 +198,16 @@ int main(int argc, char **argv) {
       {0}};
   bench_parse("kkt", "factors and solves saddle-point systems of typical mechanisms", notes,
               options, argc, argv);
+  if (strcmp(s.backend, "none") == 0 && !s.library)
+    bench_fail("kkt", "--backend none leaves nothing to measure without --library");
   bench_one_thread(argv);
+  bench_limit_memory();
   if (!s.plain_malloc) bench_keep_memory();
+  int failed = 0;
   for (const char *const *family = bench_families; *family; family++) {
     /* lattices by name only: they fill UMFPACK's factor for minutes */
     const int all = strcmp(s.family, "all") == 0 && strcmp(*family, "lattice") != 0;
-    if (all || strcmp(s.family, *family) == 0) run_family(*family, &s);
+    if (all || strcmp(s.family, *family) == 0) failed += run_family(*family, &s);
   }
-  return EXIT_SUCCESS;
+  return failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

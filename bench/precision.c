@@ -264,6 +264,7 @@ int main(int argc, char **argv) {
   bench_parse("precision", "work against precision of the one-step methods", notes, options, argc,
               argv);
   bench_one_thread(argv);
+  bench_limit_memory();
   bench_keep_memory();
   if (s.plot && strcmp(s.scene, "all") == 0) bench_fail("--plot", "needs one --case");
   if (s.plot && strchr(s.plot, '\'')) bench_fail(s.plot, "gnuplot takes no name with a quote");

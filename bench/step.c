@@ -41,7 +41,7 @@ typedef struct settings {
 typedef struct result {
   int bodies;
   vin_status status;
-  char text[200]; /* why it failed */
+  char text[512]; /* why it failed; as long as any text of the library */
   double setup_s, stretch_s[STRETCHES];
   double energy_drift, constraint_max, hidden_max;
   vin_stats stats;
@@ -185,13 +185,13 @@ int main(int argc, char **argv) {
                 .h = 1e-3};
   for (size_t k = 0; bench_scenes[k]; k++) case_words[k + 1] = bench_scenes[k];
   const bench_option options[] = {
-      {"--case", "which model", .word = &s.name, .words = case_words},
-      {"--bodies", "links of a chain, nodes of a net", .whole = &s.bodies, .least = 1,
-       .most = 100000000},
+      {"--case", "which model", .also = "--family", .word = &s.name, .words = case_words},
+      {"--bodies", "links of a chain, nodes of a net, which become a square of at least 9",
+       .whole = &s.bodies, .least = 1, .most = 100000000},
       {"--method", "one-step method", .word = &s.method, .words = method_words},
       {"--projection", "after each step of the methods other than rattle", .word = &s.projection,
        .words = projection_words},
-      {"--solver", "linear solver", .word = &s.solver, .words = solver_words},
+      {"--solver", "linear solver", .also = "--backend", .word = &s.solver, .words = solver_words},
       {"--steps", "steps of the run", .whole = &s.steps, .least = STRETCHES, .most = 1000000000},
       {"--h", "length of a step, s", .real = &s.h},
       {"--repetitions", "timed runs of each solver", .whole = &s.repetitions, .least = 1,
@@ -201,6 +201,7 @@ int main(int argc, char **argv) {
       {0}};
   bench_parse("step", "whole steps of falling chains and nets", notes, options, argc, argv);
   bench_one_thread(argv);
+  bench_limit_memory();
   if (!s.plain_malloc) bench_keep_memory();
   int failed = 0;
   const char *wanted = s.name;

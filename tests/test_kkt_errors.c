@@ -65,6 +65,7 @@ Test(kkt_errors, options_out_of_range) {
   REFUSED(struct_size, 0, "struct_size");
   REFUSED(struct_size, sizeof(vin_kkt_options) + 8, "struct_size");
   REFUSED(solver, (vin_solver)17, "solver is 17");
+  REFUSED(solver, VIN_SOLVER_KLU, "klu");
   REFUSED(redundancy, (vin_redundancy)5, "redundancy is 5");
   REFUSED(pivot_threshold, -1e-9, "pivot_threshold");
   REFUSED(pivot_threshold, 2, "pivot_threshold");

@@ -122,6 +122,50 @@ Test(sim_create, start_is_made_consistent_on_request) {
   vin_system_destroy(system);
 }
 
+/* An energy that cannot be told at the start is an error of the start, with the callback's name; one that
+ * cannot be told later costs the report its energy and the text says why. */
+Test(sim_create, potential_that_fails_is_named) {
+  const int codes[] = {-7, 1}, expected[] = {VIN_ERR_CALLBACK, VIN_RETRY};
+  for (int k = 0; k < 2; k++) {
+    pendulum data = sound();
+    data.potential_code = codes[k], data.potential_time = -1;
+    vin_system *system = pendulum_system(NULL, &data);
+    vin_sim *sim = NULL;
+    vin_status status = vin_sim_create_from_system(&sim, NULL, system, level, rest, NULL);
+    cr_expect_eq((int)status, expected[k], "%s", vin_status_name(status));
+    cr_expect(strstr(vin_sim_error(sim), "potential callback"), "%s", vin_sim_error(sim));
+    vin_sim_destroy(sim);
+
+    data.potential_time = 0.0095;
+    cr_assert_eq(vin_sim_create_from_system(&sim, NULL, system, level, rest, NULL), VIN_OK);
+    cr_expect_eq(vin_sim_run(sim, 0.01), VIN_OK);
+    vin_report report = vin_sim_report(sim);
+    cr_expect(isnan(report.energy) && report.status == VIN_OK);
+    cr_expect_float_eq(report.energy_start, 0, 1e-15);
+    cr_expect(strstr(vin_sim_error(sim), "potential callback"), "%s", vin_sim_error(sim));
+    snapshot before = take(sim);
+    status = vin_sim_set_state(sim, 1, level, rest);
+    cr_expect_eq((int)status, expected[k], "%s", vin_status_name(status));
+    cr_expect(same(before, take(sim)));
+    cr_expect_eq(vin_sim_set_state(sim, 0, level, rest), VIN_OK);
+    cr_expect_float_eq(vin_sim_report(sim).energy, 0, 1e-15);
+    vin_sim_destroy(sim);
+    vin_system_destroy(system);
+  }
+}
+
+/* Forgotten positions: at the origin the rod's gradient is zero. */
+Test(sim_create, start_without_a_gradient_says_so) {
+  pendulum data = sound();
+  vin_system *system = pendulum_system(NULL, &data);
+  vin_sim *sim = NULL;
+  vin_status status = vin_sim_create_from_system(&sim, NULL, system, rest, rest, NULL);
+  cr_expect_eq(status, VIN_INFEASIBLE, "%s", vin_status_name(status));
+  cr_expect(strstr(vin_sim_error(sim), "row of the Jacobian is zero"), "%s", vin_sim_error(sim));
+  vin_sim_destroy(sim);
+  vin_system_destroy(system);
+}
+
 /* Two rods of 1 m between points 3 m apart. */
 Test(sim_create, impossible_start_is_a_status_with_text) {
   vin_model *model = vin_model_create(NULL);

@@ -348,6 +348,13 @@ static double parse_number(const char *text) {
   return value;
 }
 
+/* 1e6 is easier to count than 1000000, so whole numbers are read like real ones. */
+static int parse_whole(const char *text) {
+  double value = parse_number(text);
+  if (value > 1e7 || value != floor(value)) usage(text);
+  return (int)value;
+}
+
 static void parse(peer_problem *problem, settings *set, int argc, char **argv) {
   for (int i = 1; i < argc; i += 2) {
     if (!strcmp(argv[i], "--help")) usage(NULL);
@@ -362,7 +369,7 @@ static void parse(peer_problem *problem, settings *set, int argc, char **argv) {
       if (variant < 0) usage(value);
       problem->variant = peer_variants[variant];
     } else if (!strcmp(argv[i], "--bodies")) {
-      problem->bodies = (int)fmin(parse_number(value), 1e7);
+      problem->bodies = parse_whole(value);
     } else if (!strcmp(argv[i], "--h")) {
       problem->h = parse_number(value);
     } else if (!strcmp(argv[i], "--t")) {

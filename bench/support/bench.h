@@ -13,6 +13,7 @@ enum { BENCH_BAD_ARGUMENT = 2 }; /* exit status */
  * real number, or one of the words. A list ends with name NULL. */
 typedef struct bench_option {
   const char *name, *meaning;
+  const char *also; /* another name, or NULL */
   int *flag;
   int *whole;
   int least, most;
@@ -57,6 +58,10 @@ double bench_peak_mb(void); /* of this process so far */
 
 /* Zeroed; ends the program when there is no memory. free() it. */
 void *bench_alloc(size_t count, size_t size);
+
+/* Requests beyond three quarters of the machine's memory fail, so that the program can say so before the system
+ * ends it, or another. */
+void bench_limit_memory(void);
 
 /* Keeps freed memory in the process. UMFPACK allocates megabytes in each factorisation; with
  * glibc's defaults they come as fresh pages each time, which costs up to four times the work. */

@@ -16,21 +16,25 @@ static void print_help(const char *program, const char *purpose, const char *not
                        const bench_option *options) {
   printf("%s: %s\n\noptions, with their defaults:\n", program, purpose);
   for (const bench_option *o = options; o->name; o++) {
-    if (o->flag) {
-      printf("  %s  %s\n", o->name, o->meaning);
-    } else if (o->whole) {
-      printf("  %s N (%d)  %s\n", o->name, *o->whole, o->meaning);
+    printf("  %s%s%s", o->name, o->also ? ", " : "", o->also ? o->also : "");
+    if (o->whole) {
+      printf(" N (%d)", *o->whole);
     } else if (o->real) {
-      printf("  %s X (%g)  %s\n", o->name, *o->real, o->meaning);
-    } else if (!o->words) {
-      printf("  %s TEXT  %s\n", o->name, o->meaning);
-    } else {
-      printf("  %s ", o->name);
+      printf(" X (%g)", *o->real);
+    } else if (o->word && !o->words) {
+      printf(" TEXT");
+    } else if (o->word) {
+      putchar(' ');
       for (const char *const *w = o->words; *w; w++) printf("%s%s", w == o->words ? "" : "|", *w);
-      printf(" (%s)  %s\n", *o->word, o->meaning);
+      printf(" (%s)", *o->word);
     }
+    printf("  %s\n", o->meaning);
   }
-  printf("  --help  print this\n\n%s", notes);
+  printf("  -h, --help  print this\n\n%s", notes);
+}
+
+static int is_named(const bench_option *o, const char *text) {
+  return strcmp(o->name, text) == 0 || (o->also && strcmp(o->also, text) == 0);
 }
 
 static void parse_number(const char *program, const bench_option *o, const char *text) {
@@ -43,7 +47,7 @@ static void parse_number(const char *program, const bench_option *o, const char 
       *o->real = value;
       return;
     }
-    snprintf(why, sizeof why, "'%s' is not a positive number", text);
+    snprintf(why, sizeof why, "'%s' is not a positive, finite number", text);
     refuse(program, o->name, why);
   }
   /* 1e6 is easier to count than 1000000, so whole numbers are read like real ones */
@@ -65,20 +69,22 @@ static void parse_word(const char *program, const bench_option *o, const char *t
       return;
     }
   }
-  char why[160];
-  snprintf(why, sizeof why, "'%s' is not one of its words", text);
+  char why[400];
+  size_t length = (size_t)snprintf(why, sizeof why, "'%.60s' is none of", text);
+  for (const char *const *w = o->words; *w && length < sizeof why; w++)
+    length += (size_t)snprintf(why + length, sizeof why - length, " %s", *w);
   refuse(program, o->name, why);
 }
 
 void bench_parse(const char *program, const char *purpose, const char *notes,
                  const bench_option *options, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--help") == 0) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       print_help(program, purpose, notes, options);
       exit(EXIT_SUCCESS);
     }
     const bench_option *o = options;
-    while (o->name && strcmp(o->name, argv[i]) != 0) o++;
+    while (o->name && !is_named(o, argv[i])) o++;
     if (!o->name) refuse(program, argv[i], "unknown option");
     if (o->flag) {
       *o->flag = 1;

@@ -94,6 +94,27 @@ void *bench_alloc(size_t count, size_t size) {
   return memory;
 }
 
+/* Sanitizers map terabytes of addresses that they never use. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+void bench_limit_memory(void) {
+#ifndef SANITIZED
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  struct rlimit limit;
+  if (pages <= 0 || size <= 0 || getrlimit(RLIMIT_AS, &limit) != 0) return;
+  rlim_t most = (rlim_t)pages / 4 * 3 * (rlim_t)size;
+  if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= most) return;
+  limit.rlim_cur = most;
+  setrlimit(RLIMIT_AS, &limit); /* where it is refused the run goes on as it is */
+#endif
+}
+
 void bench_keep_memory(void) {
 #ifdef __GLIBC__
   mallopt(M_MMAP_MAX, 0);        /* nothing is mapped for one request alone */

@@ -17,7 +17,7 @@ VIN_API vin_status vin_sim_create(vin_sim **sim, vin_model *model, const vin_opt
 /** From own equations: start values p, v (n each), copied. Keeps the system. With options.fix_start
  *  the start is made consistent (see vin_initial_values() for the errors), otherwise taken as it
  * is; its multipliers are those of the acceleration level, or 0 where these cannot be solved for.
- */
+ *  VIN_ERR_CALLBACK, VIN_RETRY: a callback failed at the start; the text names it. */
 VIN_API vin_status vin_sim_create_from_system(vin_sim **sim, const vin_context *context,
                                               vin_system *system, const double *p, const double *v,
                                               const vin_options *options);
@@ -54,7 +54,8 @@ typedef struct vin_state_view {
 } vin_state_view;
 VIN_API vin_state_view vin_sim_state(const vin_sim *sim);
 /** Replaces the state (p, v: n; checked for NaN; not moved onto the constraints) by a new start:
- *  energy_start is taken from it, multipliers as for a start. */
+ *  energy_start is taken from it, multipliers as for a start. On failure (a potential that cannot be
+ *  evaluated there is one) the state is the one before. */
 VIN_API vin_status vin_sim_set_state(vin_sim *sim, double t, const double *p, const double *v);
 /** Changes the step, s; finite, > 0, at least 16 roundings of t. */
 VIN_API vin_status vin_sim_set_step(vin_sim *sim, double step);
@@ -70,7 +71,8 @@ VIN_API void vin_sim_set_progress(vin_sim *sim, vin_progress progress, void *use
 
 /** Diagnostics of the present state. One force evaluation, one factorisation and solve; the
  *  state is not changed, nor is the text of a step or run that failed before. Entries that are not
- *  defined (no potential, no momentum) are NaN. */
+ *  defined (no potential, no momentum; a callback of theirs that fails here, then named by
+ *  vin_sim_error()) are NaN. */
 typedef struct vin_report {
   double time;
   int64_t steps; /* accepted whole steps; vin_stats.steps counts the pieces of halved ones too */

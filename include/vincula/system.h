@@ -57,7 +57,8 @@ typedef struct vin_system_desc {
   /* a = (Phi_p v + Phi_t)_p v + (Phi_p v + Phi_t)_t, the part of d2Phi/dt2 without v'; NULL: by
    * extrapolated central differences of Phi_p v (about ten digits), if Phi_t is NULL too */
   int (*curvature)(void *user, double t, const double *p, const double *v, double *a);
-  /* potential energy of the conservative part of f; NULL: energy is reported as NaN */
+  /* potential energy of the conservative part of f; NULL: energy is reported as NaN. One that fails at a
+   * start makes vin_sim_create() fail; later the report's energies are NaN and the text says why */
   int (*potential)(void *user, double t, const double *p, double *energy);
   /* total linear (3) and angular (3, about the origin) momentum; NULL: reported as NaN */
   int (*momentum)(void *user, double t, const double *p, const double *v, double *linear,

@@ -3,20 +3,10 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/kernel.h"
 #include "kkt/check.h"
 
-typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
-typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
-typedef int64_t v4i __attribute__((vector_size(32)));
-
-#define MAGNITUDE(v) ((v4)((v4i)(v)&magnitude_bits))
-static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
-
-#if defined(__GNUC__) && !defined(__clang__)
-#define VINI_UNROLL_FEW _Pragma("GCC unroll 4")
-#else
-#define VINI_UNROLL_FEW
-#endif
+#define VINI_UNROLL_FEW VINI_UNROLL_UP_TO(4)
 
 /* a[0], b[0], a[2], b[2], or with odd = 1 a[1], b[1], a[3], b[3]. */
 #if defined(__clang__)
@@ -72,31 +62,11 @@ static double loose_columns(const vini_check *check, const vini_check_group *gro
   return complete ? vini_check_pairs(pair + 2 * (int64_t)begin, end - begin, worst) : worst;
 }
 
-#define KERNEL(name) plain_##name
-#define KERNEL_TARGET
-#define KERNEL_INLINE static inline __attribute__((always_inline))
-#include "kkt/check_body.h"
-#undef KERNEL
-#undef KERNEL_TARGET
-#undef KERNEL_INLINE
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define VINI_HAVE_AVX2 1
-#define KERNEL(name) avx2_##name
-#define KERNEL_TARGET __attribute__((target("avx2,fma")))
-#define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
-#include "kkt/check_body.h"
-#endif
+#define VINI_KERNEL_BODY "kkt/check_body.h"
+#include "base/kernel.h"
 
 void vini_check_choose_kernel(vini_check *check, bool plain) {
-  check->groups = plain_groups;
-#ifdef VINI_HAVE_AVX2
-  if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    check->groups = avx2_groups;
-  }
-#else
-  (void)plain;
-#endif
+  check->groups = VINI_KERNEL(vini_kernel_fast(plain), groups);
 }
 
 double vini_check_run(const vini_check *check, const vin_sparse *k, const double *f,

@@ -50,6 +50,12 @@ static vin_status check_options(vin_kkt *kkt) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "max_refinements is %d, must be in 0..20",
                      o->max_refinements);
   }
+  if (o->solver == VIN_SOLVER_KLU) {
+    return vini_fail(
+        object, VIN_ERR_BAD_INPUT,
+        "solver is klu, which is for general matrices: a saddle-point system takes auto, "
+        "ldlt, cholmod-ldlt or umfpack");
+  }
   if (o->solver != VIN_SOLVER_AUTO && o->solver != VIN_SOLVER_LDLT &&
       o->solver != VIN_SOLVER_CHOLMOD && o->solver != VIN_SOLVER_UMFPACK) {
     return vini_fail(object, VIN_ERR_BAD_INPUT, "solver is %d, no vin_solver", (int)o->solver);

@@ -5,6 +5,7 @@
  * search. Chains of points go to the unrolled kernel of ldlt_fronts.c instead, mechanisms of like bodies
  * to ldlt_lanes.c. */
 #include "linsys/flush.h"
+#include "linsys/ldlt_common.h"
 #include "linsys/ldlt_lanes_kernel.h"
 #include "linsys/ldlt_plan.h"
 
@@ -33,15 +34,12 @@ static vin_status ldlt_factor(vini_backend *backend, const vin_sparse *matrix) {
   vini_flush_end(before);
   if (ldlt->factored) return VIN_OK;
   const vini_ldlt_pivot *bad = &ldlt->pivot[ldlt->failed];
-  return vini_fail(ldlt->object, VIN_SINGULAR,
-                   "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
-                   (int)ldlt->failed, bad->d, bad->scale);
+  return vini_ldlt_breakdown(ldlt->object, ldlt->failed, bad->d, bad->scale);
 }
 
 static vin_status ldlt_solve(vini_backend *backend, vin_int count, double *x) {
   const vini_ldlt *ldlt = (const vini_ldlt *)backend;
-  if (!ldlt->factored)
-    return vini_fail(ldlt->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
+  if (!ldlt->factored) return vini_ldlt_unfactored(ldlt->object);
   const unsigned before = vini_flush_begin();
   vini_ldlt_substitute(ldlt, count, x);
   vini_flush_end(before);
@@ -69,14 +67,16 @@ static int64_t bytes_held(const vini_ldlt *ldlt) {
 
 static void ldlt_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_ldlt *ldlt = (const vini_ldlt *)backend;
-  const bool known = ldlt->factored, any = known && ldlt->max_pivot > 0.0;
-  *info = (vini_factor_info){.nnz_factor = ldlt->plan.nnz,
-                             .flops = ldlt->plan.flops,
-                             .bytes = bytes_held(ldlt),
-                             .negative = known ? ldlt->negative : -1,
-                             .zero = known ? ldlt->dropped_count : -1,
-                             .rcond = any ? ldlt->min_pivot / ldlt->max_pivot : -1.0,
-                             .min_pivot_ratio = any ? ldlt->min_ratio : -1.0};
+  vini_ldlt_tell(&(vini_ldlt_verdict){.factored = ldlt->factored,
+                                      .negative = ldlt->negative,
+                                      .dropped = ldlt->dropped_count,
+                                      .smallest = ldlt->min_pivot,
+                                      .largest = ldlt->max_pivot,
+                                      .ratio = ldlt->min_ratio},
+                 info);
+  info->nnz_factor = ldlt->plan.nnz;
+  info->flops = ldlt->plan.flops;
+  info->bytes = bytes_held(ldlt);
 }
 
 static const char *ldlt_describe(const vini_backend *backend) {
@@ -149,8 +149,7 @@ static vin_status build(vini_object *object, vini_ldlt *ldlt, const vin_sparse *
   ldlt->buffer = vini_alloc(context, 2 * (size_t)plan->max_below, sizeof *ldlt->buffer);
   ldlt->dropped = vini_alloc(context, n, sizeof *ldlt->dropped);
   if (!ldlt->value || !ldlt->pivot || !ldlt->inverse || !ldlt->buffer || !ldlt->dropped)
-    return vini_fail(object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
-                     (long long)plan->value_count);
+    return vini_ldlt_no_memory(object, plan->value_count);
   return VIN_OK;
 }
 

@@ -5,12 +5,15 @@
  * -= sum_k u_jk l_jk,        scale_j += sum_k |u_jk l_jk|, and every row i > j, still unscaled,
  * contributes A_ij -= sum_k u_ik l_jk, which is L D L' once. A dropped column has 1/d := 0, hence l
  * = 0, and contributes nothing. The order of all operations is fixed by the plan. */
+#include "base/kernel.h"
 #include "linsys/ldlt_plan.h"
 
 #include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+#define VINI_UNROLL VINI_UNROLL_UP_TO(8)
 
 /* The wide kernel takes panels and runs from these sizes on, and the columns inside a panel in steps. */
 enum { WIDE_WIDTH = 8, WIDE_LENGTH = 4, WIDE_STEP = 8 };

@@ -14,7 +14,7 @@
  * Runs. In a long chain front follows front with everything moved on by a constant: unknowns, entries of
  * the matrix, panels. Such a run is stored as its first front and the steps, so that it costs neither
  * memory nor, in each pass, the reading of lists; the last front of a chain stays a front of its own.
- * The panels of its links have forms of their own, see ldlt_kernel_link.h.
+ * The panels of its links have forms of their own, see ldlt_kernel_link.h and ldlt_kernel.h.
  *
  * Blocks. The elimination is cut into pieces of some hundred fronts: a caller that hands over values
  * block by block finds them, and the panels that they become, still in the cache.
@@ -48,24 +48,21 @@ typedef struct vini_front {
 /* Entries of the fronts of a run, at most. */
 enum { VINI_RUN_ENTRIES = 13 };
 
-/* What stands where in the panel of a link, and its size. */
+/* What stands where in the panel of a link of rods (ldlt_kernel_link.h), and its size. */
 enum {
   VINI_ROD_INVERSE = 0,
   VINI_ROD_W = 4,
   VINI_ROD_NODE = 10,
   VINI_ROD_NEXT = 13,
-  VINI_ROD_SIZE = 16,
-  VINI_POINT_ROD = 6,
-  VINI_POINT_INVERSE = 7,
-  VINI_POINT_SIZE = 11
+  VINI_ROD_SIZE = 16
 };
 
-/* Panels begin at multiples of this many numbers from the start of a cache line. */
-enum { VINI_PANEL_LINE = 8 };
+/* Numbers of a link in a run of point masses (ldlt_kernel.h), which has them instead of a panel. */
+enum { VINI_POINT_NUMBERS = 11 };
 
 typedef struct vini_front_run {
   vini_front_kind kind;
-  vin_int count;  /* fronts */
+  vin_int count;  /* fronts; of points a multiple of 4 */
   vin_int first;  /* column of the first one; four columns each */
   vin_int before; /* front that comes next and is the parent of the last one */
   vin_int child;  /* front whose square gives the first one's update and takes the last one's */

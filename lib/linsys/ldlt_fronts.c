@@ -1,5 +1,6 @@
 /* ldlt_fronts - the kernel of ldlt_kernel.c as a backend: life cycle, verdict. */
 #include "linsys/flush.h"
+#include "linsys/ldlt_common.h"
 #include "linsys/ldlt_kernel.h"
 
 #include <float.h>
@@ -11,14 +12,14 @@
 
 static vin_status breakdown(vini_fronts *x) {
   const vin_int column = x->tally.failed;
-  return vini_fail(x->object, VIN_SINGULAR,
-                   "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
-                   (int)x->plan.order[column], x->tally.failed_pivot, x->tally.failed_scale);
+  return vini_ldlt_breakdown(x->object, x->plan.order[column], x->tally.failed_pivot,
+                             x->tally.failed_scale);
 }
 
 typedef vin_status (*loader)(void *user, vin_int block);
 
-/* Eliminates block by block, with the forward substitution of b, b2 (NULL: none, one). load is foreign code and has the thread's own arithmetic. */
+/* Eliminates block by block, with the forward substitution of b, b2 (NULL: none, one). load is foreign code
+ * and has the thread's own arithmetic. */
 static vin_status eliminate(vini_fronts *x, const double *a, double *b, double *b2, loader load,
                             void *user) {
   const vini_front_block *block = x->plan.block;
@@ -104,9 +105,7 @@ static void substitute(vini_fronts *x, double *b, double *b2) {
 
 static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) {
   vini_fronts *x = (vini_fronts *)backend;
-  if (!x->factored) {
-    return vini_fail(x->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
-  }
+  if (!x->factored) return vini_ldlt_unfactored(x->object);
   const size_t n = (size_t)x->plan.n;
   const unsigned before = vini_flush_begin();
   for (; count >= 2; count -= 2, b += 2 * n) substitute(x, b, b + n);
@@ -124,7 +123,8 @@ static bool fronts_pivots(const vini_backend *backend, double *d, double *scale)
 
 static int64_t bytes_held(const vini_fronts *x) {
   const vini_front_plan *plan = &x->plan;
-  const int64_t numbers = plan->value_count + plan->buffer_count + 2 * (int64_t)plan->max_front;
+  const int64_t numbers =
+      plan->value_count + plan->buffer_count + plan->n + 2 * (int64_t)plan->max_front;
   const int64_t indices = 2 * plan->row_count + 2 * plan->entry_count + plan->n;
   return (int64_t)sizeof *x + numbers * (int64_t)sizeof(double) +
          indices * (int64_t)sizeof(vin_int) + 2 * (int64_t)plan->n +
@@ -135,16 +135,16 @@ static int64_t bytes_held(const vini_fronts *x) {
 
 static void fronts_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_fronts *x = (const vini_fronts *)backend;
-  const vini_tally *t = &x->tally;
-  const bool known = x->factored, any = known && t->most > 0;
-  *info =
-      (vini_factor_info){.nnz_factor = x->plan.nnz,
-                         .flops = x->plan.flops,
-                         .bytes = bytes_held(x),
-                         .negative = known ? t->negative : -1,
-                         .zero = known ? t->dropped : -1,
-                         .rcond = any ? t->least / t->most : -1,
-                         .min_pivot_ratio = any && t->cancellation > 0 ? 1 / t->cancellation : -1};
+  vini_ldlt_tell(&(vini_ldlt_verdict){.factored = x->factored,
+                                      .negative = x->tally.negative,
+                                      .dropped = x->tally.dropped,
+                                      .smallest = x->tally.least,
+                                      .largest = x->tally.most,
+                                      .ratio = 1 / x->tally.cancellation},
+                 info);
+  info->nnz_factor = x->plan.nnz;
+  info->flops = x->plan.flops;
+  info->bytes = bytes_held(x);
 }
 
 static const char *fronts_describe(const vini_backend *backend) {
@@ -157,7 +157,7 @@ static void fronts_destroy(vini_backend *backend) {
   if (x == NULL) return;
   const vin_context context = x->object->context;
   vini_front_plan_clear(&context, &x->plan);
-  void *owned[] = {x->memory, x->buffer, x->work, x->dropped, x->droppable};
+  void *owned[] = {x->memory, x->buffer, x->work, x->lost, x->dropped, x->droppable};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(&context, owned[i]);
   vini_free(&context, x);
 }
@@ -185,18 +185,17 @@ static vin_status allocate(vini_fronts *x) {
   const vin_context *context = &x->object->context;
   const vini_front_plan *plan = &x->plan;
   const size_t n = (size_t)plan->n;
-  x->memory = vini_alloc(context, (size_t)plan->value_count + VINI_PANEL_LINE, sizeof(double));
+  x->memory = vini_alloc(context, (size_t)plan->value_count + VINI_LINE, sizeof(double));
   x->buffer = vini_alloc(context, (size_t)plan->buffer_count, sizeof(double));
   x->work = vini_alloc(context, 2 * (size_t)plan->max_front, sizeof(double));
+  x->lost = vini_alloc(context, n, sizeof(double));
   x->droppable = vini_alloc(context, n, 1);
   x->dropped = vini_alloc(context, n, 1);
-  if (x->memory == NULL || x->buffer == NULL || x->work == NULL || x->droppable == NULL ||
-      x->dropped == NULL) {
-    return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
-                     (long long)plan->value_count);
+  if (x->memory == NULL || x->buffer == NULL || x->work == NULL || x->lost == NULL ||
+      x->droppable == NULL || x->dropped == NULL) {
+    return vini_ldlt_no_memory(x->object, plan->value_count);
   }
-  const size_t line = VINI_PANEL_LINE * sizeof(double), over = (uintptr_t)x->memory % line;
-  x->value = x->memory + (over > 0 ? (line - over) / sizeof(double) : 0);
+  x->value = vini_first_line(x->memory);
   return VIN_OK;
 }
 

@@ -1,27 +1,19 @@
 /* ldlt_kernel - factorisation and substitution, compiled for the plain instruction set and, on x86-64,
  * for AVX2 with fused multiply-add; the processor is asked once, at creation. */
 #include "linsys/ldlt_kernel.h"
+#include "base/kernel.h"
 
 #include <float.h>
 #include <math.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define VINI_UNROLL _Pragma("GCC unroll 12")
-#else
-#define VINI_UNROLL
-#endif
-
-/* two right-hand sides, aligned as their numbers are */
-typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
-/* four rows of a front */
-typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
-typedef int64_t v4i __attribute__((vector_size(32)));
+#define VINI_UNROLL VINI_UNROLL_UP_TO(12)
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
 static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d, double scale) {
   const double size = fabs(d);
   if (x->droppable[column] && size <= DBL_MAX) {
     x->dropped[x->plan.order[column]] = 1;
+    x->lost[column] = scale;
     t->dropped++;
     return 0;
   }
@@ -46,39 +38,92 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
   t->negative += inverse < 0;
 }
 
-#define KERNEL(name) plain_##name
-#define KERNEL_TARGET
-#define KERNEL_INLINE static inline __attribute__((always_inline))
-#include "linsys/ldlt_kernel_link.h"
-/* behind it: */
-#include "linsys/ldlt_kernel_body.h"
-#include "linsys/ldlt_kernel_solve.h"
-#undef KERNEL
-#undef KERNEL_TARGET
-#undef KERNEL_INLINE
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define VINI_HAVE_AVX2 1
-#define KERNEL(name) avx2_##name
-#define KERNEL_TARGET __attribute__((target("avx2,fma")))
-#define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
-#include "linsys/ldlt_kernel_link.h"
-/* behind it: */
-#include "linsys/ldlt_kernel_body.h"
-#include "linsys/ldlt_kernel_solve.h"
+/* Numbers of the links that start at a, one in each lane; {first, v[0], v[1], v[2]}. */
+#define STRIDED(a, step) ((v4){(a)[0], (a)[step], (a)[2 * (step)], (a)[3 * (step)]})
+#if defined(__clang__)
+#define SHIFTED_UP(first, v) __builtin_shufflevector(v, ((v4){first}), 4, 0, 1, 2)
+#else
+#define SHIFTED_UP(first, v) __builtin_shuffle(v, ((v4){first}), ((v4i){4, 0, 1, 2}))
 #endif
+
+/* Number u of one (b) or two (b, b2) right-hand sides. */
+#define LOAD_one(u) b[u]
+#define STORE_one(u, v) b[u] = (v)
+#define NONE_one(x) (x[3] == 0 && x[0] == 0 && x[1] == 0 && x[2] == 0)
+#define NONE_two(x) false /* seldom: not worth asking */
+#define LOAD_two(u)                                                                                \
+  (v2) {                                                                                           \
+    b[u], b2[u]                                                                                    \
+  }
+#define STORE_two(u, v)                                                                            \
+  do {                                                                                             \
+    const v2 pair = (v);                                                                           \
+    b[u] = pair[0];                                                                                \
+    b2[u] = pair[1];                                                                               \
+  } while (0)
+
+/* a := the smaller, the larger of a and b; b is a number. */
+static inline void plain_lower(v4 *a, const v4 *b) {
+  const v4i take = *b < *a;
+  *a = (v4)((take & (v4i)*b) | (~take & (v4i)*a));
+}
+
+static inline void plain_raise(v4 *a, const v4 *b) {
+  const v4i take = *b > *a;
+  *a = (v4)((take & (v4i)*b) | (~take & (v4i)*a));
+}
+
+/* Is every lane set? */
+static inline bool plain_all(const v4i *set) {
+  return ((*set)[0] & (*set)[1] & (*set)[2] & (*set)[3]) != 0;
+}
+
+/* a b + c, spelled out where several products meet in a sum: which of them is fused is the compiler's choice
+ * otherwise, and not the same wherever the function becomes part of another. */
+static inline double plain_fma_one(double a, double b, double c) {
+  return a * b + c;
+}
+
+static inline v2 plain_fma_two(double a, v2 b, v2 c) {
+  return a * b + c;
+}
+
+#ifdef VINI_KERNEL_AVX2
+#include <immintrin.h>
+
+#define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
+AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
+  *a = (v4)_mm256_min_pd((__m256d)*a, (__m256d)*b);
+}
+
+AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
+  *a = (v4)_mm256_max_pd((__m256d)*a, (__m256d)*b);
+}
+
+AVX2_INLINE bool avx2_all(const v4i *set) {
+  return _mm256_movemask_pd((__m256d)*set) == 15;
+}
+
+AVX2_INLINE double avx2_fma_one(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+
+AVX2_INLINE v2 avx2_fma_two(double a, v2 b, v2 c) {
+  return (v2)_mm_fmadd_pd(_mm_set1_pd(a), (__m128d)b, (__m128d)c);
+}
+#undef AVX2_INLINE
+#endif
+
+#define VINI_KERNEL_BODY "linsys/ldlt_kernel_link.h"
+#include "base/kernel.h"
+#define VINI_KERNEL_BODY "linsys/ldlt_kernel_body.h"
+#include "base/kernel.h"
+#define VINI_KERNEL_BODY "linsys/ldlt_kernel_solve.h"
+#include "base/kernel.h"
 
 void vini_fronts_choose_kernel(vini_fronts *fronts, bool plain) {
-  fronts->eliminate = plain_eliminate;
-  fronts->forward = plain_forward;
-  fronts->backward = plain_backward;
-#ifdef VINI_HAVE_AVX2
-  if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    fronts->eliminate = avx2_eliminate;
-    fronts->forward = avx2_forward;
-    fronts->backward = avx2_backward;
-  }
-#else
-  (void)plain;
-#endif
+  const bool fast = vini_kernel_fast(plain);
+  fronts->eliminate = VINI_KERNEL(fast, eliminate);
+  fronts->forward = VINI_KERNEL(fast, forward);
+  fronts->backward = VINI_KERNEL(fast, backward);
 }

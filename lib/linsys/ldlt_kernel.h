@@ -21,6 +21,7 @@ typedef struct vini_fronts {
   double *value;            /* panels; begins with a cache line */
   double *buffer;           /* squares */
   double *work;             /* 2 max_front: rows of right-hand sides */
+  double *lost;             /* n: what was added up to a pivot that was dropped; else unused */
   unsigned char *droppable; /* n, by columns */
   unsigned char *dropped;   /* n, by unknowns */
   double threshold; /* |d| < threshold * what was added up to d is dropped where droppable */
@@ -36,6 +37,24 @@ typedef struct vini_fronts {
   void (*backward)(struct vini_fronts *fronts, const vini_front_block *block, double *b,
                    double *b2);
 } vini_fronts;
+
+/* A run of point masses is eliminated in groups of four links, one in each lane. Numbers of a group, four of
+ * each kind: L of the node's columns in this rod's row and in the next one's, L of the rod's column, inverses
+ * of the pivots x, y, z and the rod's. */
+enum {
+  POINT_LANES = 4,
+  POINT_HERE = 0,
+  POINT_NEXT = 12,
+  POINT_ROD = 24,
+  POINT_INVERSE = 28,
+  POINT_GROUP = POINT_LANES * VINI_POINT_NUMBERS
+};
+
+/* The group of four links that begins with `link`. */
+static inline double *vini_point_group(const vini_fronts *x, const vini_front_run *run,
+                                       vin_int link) {
+  return x->value + run->panel + link * (int64_t)VINI_POINT_NUMBERS;
+}
 
 /* ldlt_pivots.c: d and scale of vini_backend_vtable.pivots, from the panels. */
 void vini_fronts_pivots(const vini_fronts *fronts, double *d, double *scale);

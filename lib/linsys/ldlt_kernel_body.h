@@ -309,17 +309,16 @@ KERNEL_INLINE void KERNEL(rod_front)(vini_fronts *x, vini_tally *t, const vini_f
       KERNEL(rod_link)                                                                             \
       (x, t, &extremes, run->first + 4 * link, l, a + link * run->entry_step, run->entry,          \
        a[run->entry[12] + link * run->last_step], &carry, true);                                   \
-      KERNEL(step_##none_one_or_two)(l, node, rod, b, b2, z, true);                                \
+      KERNEL(step_##none_one_or_two)(l, node, rod, b, b2, z);                                      \
       l += VINI_ROD_SIZE;                                                                          \
       node += run->node_step;                                                                      \
       rod += run->rod_step;                                                                        \
     }                                                                                              \
-    KERNEL(rest_##none_one_or_two)(node, rod, b, b2, z, true);                                     \
+    KERNEL(rest_##none_one_or_two)(node, rod, b, b2, z);                                           \
     KERNEL(store_carry)(x, child, &carry);                                                         \
     KERNEL(merge)(t, &extremes);                                                                   \
   }
 
-/* no right-hand side */
 ROD_RUN(double, none)
 ROD_RUN(double, one)
 ROD_RUN(v2, two)
@@ -329,8 +328,8 @@ ROD_RUN(v2, two)
  * overlap, and only the multiplier waits for the link before. carry: update and magnitude. */
 KERNEL_INLINE void KERNEL(point_link)(vini_fronts *x, vini_tally *t, const vin_int column,
                                       double *restrict l, const double *a, const vin_int *e,
-                                      const double last, double carry[2], const bool in_run) {
-  double *inverses = l + (in_run ? (int64_t)VINI_POINT_INVERSE : vini_front_column(4, 5));
+                                      const double last, double carry[2]) {
+  double *inverses = l + vini_front_column(4, 5);
   double d = last, m_rod = fabs(d), cross = 0, update = 0, m_next = 0;
   VINI_UNROLL
   for (int k = 0; k < 3; k++) {
@@ -338,16 +337,11 @@ KERNEL_INLINE void KERNEL(point_link)(vini_fronts *x, vini_tally *t, const vin_i
     const double inverse = KERNEL(take_pivot)(x, t, column + k, mass, fabs(mass));
     inverses[k] = inverse;
     const double l_here = here * inverse, l_next = next * inverse;
-    if (in_run) {
-      l[k] = l_here;
-      l[3 + k] = l_next;
-    } else {
-      double *to = l + vini_front_column(k, 5);
-      VINI_UNROLL
-      for (int i = 0; i < 2 - k; i++) to[i] = 0; /* to the node's other coordinates */
-      to[2 - k] = l_here;
-      to[3 - k] = l_next;
-    }
+    double *to = l + vini_front_column(k, 5);
+    VINI_UNROLL
+    for (int i = 0; i < 2 - k; i++) to[i] = 0; /* to the node's other coordinates */
+    to[2 - k] = l_here;
+    to[3 - k] = l_next;
     d -= here * l_here;
     m_rod += fabs(here * l_here);
     cross -= next * l_here;
@@ -358,7 +352,7 @@ KERNEL_INLINE void KERNEL(point_link)(vini_fronts *x, vini_tally *t, const vin_i
   m_rod += carry[1];
   inverses[3] = KERNEL(take_pivot)(x, t, column + 3, d, m_rod);
   const double l_rod = cross * inverses[3];
-  l[in_run ? VINI_POINT_ROD : 9] = l_rod;
+  l[9] = l_rod;
   carry[0] = update - cross * l_rod;
   carry[1] = m_next + fabs(cross * l_rod);
 }
@@ -381,23 +375,9 @@ KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini
     carry[0] = *KERNEL(single_update)(x, child);
     carry[1] = *KERNEL(single_magnitude)(x, child);
   }
-  KERNEL(point_link)(x, t, front->first, x->value + front->panel, a, e, a[e[9]], carry, false);
+  KERNEL(point_link)(x, t, front->first, x->value + front->panel, a, e, a[e[9]], carry);
   *KERNEL(single_update)(x, front) = carry[0];
   *KERNEL(single_magnitude)(x, front) = carry[1];
 }
 
-KERNEL_TARGET static void KERNEL(point_run)(vini_fronts *x, vini_tally *tally,
-                                            const vini_front_run *run, vin_int link,
-                                            const vin_int end, const double *a) {
-  const vini_front *child = &x->plan.front[run->child];
-  double carry[2] = {*KERNEL(single_update)(x, child), *KERNEL(single_magnitude)(x, child)};
-  vini_tally t = *tally;
-  for (; link < end && t.failed < 0; link++) {
-    KERNEL(point_link)
-    (x, &t, run->first + 4 * link, x->value + run->panel + link * run->panel_step,
-     a + link * run->entry_step, run->entry, a[run->entry[9] + link * run->last_step], carry, true);
-  }
-  *KERNEL(single_update)(x, child) = carry[0];
-  *KERNEL(single_magnitude)(x, child) = carry[1];
-  *tally = t;
-}
+#include "linsys/ldlt_points_body.h"

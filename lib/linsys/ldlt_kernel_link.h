@@ -1,29 +1,11 @@
-/* ldlt_kernel_link - substitution in the links of a run, for ldlt_kernel.c. What a link stores is the least that
- * a solve must read, since long chains are as fast as the memory. No include guard on purpose.
+/* ldlt_kernel_link - substitution in runs of massive rods, for ldlt_kernel.c. No include guard on purpose.
  *
- * Rod, 16 numbers, two cache lines. With A = L D L' the pivots' part of its front and B the rows below,
+ * A link stores the least that a solve must read, since long chains are as fast as the memory: 16 numbers, two
+ * lines of the cache. With A = L D L' the pivots' part of its front and B the rows below,
  *     B = [ diag(c) 0 ; j' 0 ]     (next node, next rod; the rod's own multiplier stands in none of them),
  * it holds 1/D, W = L^-1 below its diagonal, c and j. L21 = B W' / D has 16 numbers and is not stored: it is
  * applied by its factors. Not A^-1 itself: the rods behind a link are a huge mass along it and nearly
- * none across, which the columns of W keep apart.
- *
- * Point, 11 numbers: what x, y, z have in the rod's row and in the next rod's, the rod's in the next
- * one's, 1/D. */
-
-#define LOAD_one(u) b[u]
-#define STORE_one(u, v) b[u] = (v)
-#define NONE_one(x) (x[3] == 0 && x[0] == 0 && x[1] == 0 && x[2] == 0)
-#define NONE_two(x) false /* seldom: not worth asking */
-#define LOAD_two(u)                                                                                \
-  (v2) {                                                                                           \
-    b[u], b2[u]                                                                                    \
-  }
-#define STORE_two(u, v)                                                                            \
-  do {                                                                                             \
-    const v2 pair = (v);                                                                           \
-    b[u] = pair[0];                                                                                \
-    b2[u] = pair[1];                                                                               \
-  } while (0)
+ * none across, which the columns of W keep apart. */
 
 /* Links of a run whose numbers are fetched ahead on the way back, where the hardware, which sees several
  * streams in two directions, comes late: 4 % of a step of 10^6 rods, nothing in the cache. */
@@ -31,58 +13,46 @@
 
 /* V is double (one right-hand side) or v2 (two at once).
  *  down: own := L11^-1 own, z := L21 own;  up: own := L11^-T (D^-1 own - L21' z). z: x, y, z and the
- *        rod of the next link; of points the rod alone, z[3].
+ *        rod of the next link.
  *  step: one link down, in place in b, b2; z is what the link before has left.
  *  rest: the last z goes to the link behind a stretch that begins there. */
-#define LINKS(V, one_or_two)                                                                       \
+#define LINKS(V, FMA, one_or_two)                                                                  \
+  /* t := W' t */                                                                                  \
+  KERNEL_INLINE void KERNEL(rod_back_##one_or_two)(const double *w, V t[4]) {                      \
+    t[0] = FMA(w[2], t[3], FMA(w[1], t[2], FMA(w[0], t[1], t[0])));                                \
+    t[1] = FMA(w[4], t[3], FMA(w[3], t[2], t[1]));                                                 \
+    t[2] = FMA(w[5], t[3], t[2]);                                                                  \
+  }                                                                                                \
   KERNEL_INLINE void KERNEL(rod_down_##one_or_two)(const double *restrict l, V own[4], V z[4]) {   \
     const double *w = l + VINI_ROD_W, *c = l + VINI_ROD_NODE, *j = l + VINI_ROD_NEXT;              \
     V t[4];                                                                                        \
-    own[3] += w[2] * own[0] + w[4] * own[1] + w[5] * own[2];                                       \
-    own[2] += w[1] * own[0] + w[3] * own[1];                                                       \
-    own[1] += w[0] * own[0];                                                                       \
+    own[3] += FMA(w[5], own[2], FMA(w[4], own[1], w[2] * own[0]));                                 \
+    own[2] = FMA(w[3], own[1], FMA(w[1], own[0], own[2]));                                         \
+    own[1] = FMA(w[0], own[0], own[1]);                                                            \
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < 4; i++) t[i] = own[i] * l[VINI_ROD_INVERSE + i];                           \
-    t[0] += w[0] * t[1] + w[1] * t[2] + w[2] * t[3];                                               \
-    t[1] += w[3] * t[2] + w[4] * t[3];                                                             \
-    t[2] += w[5] * t[3];                                                                           \
+    KERNEL(rod_back_##one_or_two)(w, t);                                                           \
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < 3; i++) z[i] = c[i] * t[i];                                                \
-    z[3] = j[0] * t[0] + j[1] * t[1] + j[2] * t[2];                                                \
+    z[3] = FMA(j[0], t[0], FMA(j[1], t[1], j[2] * t[2]));                                          \
   }                                                                                                \
   KERNEL_INLINE void KERNEL(rod_up_##one_or_two)(const double *restrict l, V own[4],               \
                                                  const V z[4]) {                                   \
     const double *w = l + VINI_ROD_W, *c = l + VINI_ROD_NODE, *j = l + VINI_ROD_NEXT;              \
-    V g[3], t[4];                                                                                  \
+    V g[3];                                                                                        \
     VINI_UNROLL                                                                                    \
-    for (int i = 0; i < 3; i++) g[i] = c[i] * z[i] + j[i] * z[3];                                  \
-    t[0] = own[0] - g[0];                                                                          \
-    t[1] = own[1] - g[1] - w[0] * g[0];                                                            \
-    t[2] = own[2] - g[2] - w[1] * g[0] - w[3] * g[1];                                              \
-    t[3] = (own[3] - w[2] * g[0]) - (w[4] * g[1] + w[5] * g[2]);                                   \
+    for (int i = 0; i < 3; i++) g[i] = FMA(j[i], z[3], c[i] * z[i]);                               \
+    own[3] = FMA(w[2], -g[0], own[3]) - FMA(w[5], g[2], w[4] * g[1]);                              \
+    own[2] = FMA(w[3], -g[1], FMA(w[1], -g[0], own[2] - g[2]));                                    \
+    own[1] = FMA(w[0], -g[0], own[1] - g[1]);                                                      \
+    own[0] -= g[0];                                                                                \
     VINI_UNROLL                                                                                    \
-    for (int i = 0; i < 4; i++) t[i] *= l[VINI_ROD_INVERSE + i];                                   \
-    own[0] = t[0] + w[0] * t[1] + w[1] * t[2] + w[2] * t[3];                                       \
-    own[1] = t[1] + w[3] * t[2] + w[4] * t[3];                                                     \
-    own[2] = t[2] + w[5] * t[3];                                                                   \
-    own[3] = t[3];                                                                                 \
-  }                                                                                                \
-  KERNEL_INLINE void KERNEL(point_down_##one_or_two)(const double *restrict l, V own[4], V z[4]) { \
-    own[3] -= l[0] * own[0] + l[1] * own[1] + l[2] * own[2];                                       \
-    z[3] = l[3] * own[0] + l[4] * own[1] + l[5] * own[2] + l[VINI_POINT_ROD] * own[3];             \
-  }                                                                                                \
-  KERNEL_INLINE void KERNEL(point_up_##one_or_two)(const double *restrict l, V own[4],             \
-                                                   const V z[4]) {                                 \
-    const double *inverse = l + VINI_POINT_INVERSE;                                                \
-    own[3] = own[3] * inverse[3] - l[VINI_POINT_ROD] * z[3];                                       \
-    VINI_UNROLL                                                                                    \
-    for (int i = 0; i < 3; i++) {                                                                  \
-      own[i] = own[i] * inverse[i] - l[3 + i] * z[3] - l[i] * own[3];                              \
-    }                                                                                              \
+    for (int i = 0; i < 3; i++) own[i] *= l[VINI_ROD_INVERSE + i];                                 \
+    own[3] = FMA(l[VINI_ROD_INVERSE + 3], own[3], (V){0}); /* of a dropped one 0, and not -0 */    \
+    KERNEL(rod_back_##one_or_two)(w, own);                                                         \
   }                                                                                                \
   KERNEL_INLINE void KERNEL(step_##one_or_two)(const double *l, int64_t node, int64_t rod,         \
-                                               double *restrict b, double *restrict b2, V z[4],    \
-                                               const bool rods) {                                  \
+                                               double *restrict b, double *restrict b2, V z[4]) {  \
     V own[4];                                                                                      \
     (void)b2;                                                                                      \
     VINI_UNROLL                                                                                    \
@@ -92,42 +62,39 @@
       if (NONE_##one_or_two(z)) return;                                                            \
       VINI_UNROLL                                                                                  \
       for (int i = 0; i < 4; i++) z[i] = (V){0};                                                   \
-    } else if (rods) {                                                                             \
-      KERNEL(rod_down_##one_or_two)(l, own, z);                                                    \
     } else {                                                                                       \
-      KERNEL(point_down_##one_or_two)(l, own, z);                                                  \
+      KERNEL(rod_down_##one_or_two)(l, own, z);                                                    \
     }                                                                                              \
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < 3; i++) STORE_##one_or_two(node + i, own[i]);                              \
     STORE_##one_or_two(rod, own[3]);                                                               \
   }                                                                                                \
   KERNEL_INLINE void KERNEL(rest_##one_or_two)(int64_t node, int64_t rod, double *restrict b,      \
-                                               double *restrict b2, const V z[4],                  \
-                                               const bool rods) {                                  \
+                                               double *restrict b2, const V z[4]) {                \
     (void)b2;                                                                                      \
     VINI_UNROLL                                                                                    \
-    for (int i = 0; rods && i < 3; i++) {                                                          \
+    for (int i = 0; i < 3; i++) {                                                                  \
       STORE_##one_or_two(node + i, LOAD_##one_or_two(node + i) - z[i]);                            \
     }                                                                                              \
     STORE_##one_or_two(rod, LOAD_##one_or_two(rod) - z[3]);                                        \
   }                                                                                                \
   KERNEL_INLINE void KERNEL(run_down_##one_or_two)(                                                \
       const vini_fronts *x, const vini_front_run *run, vin_int link, const vin_int end,            \
-      double *restrict b, double *restrict b2, const bool rods) {                                  \
+      double *restrict b, double *restrict b2) {                                                   \
     const double *l = x->value + run->panel + link * run->panel_step;                              \
     int64_t node = run->node + link * run->node_step, rod = run->rod + link * run->rod_step;       \
     V z[4] = {(V){0}, (V){0}, (V){0}, (V){0}};                                                     \
     for (; link < end; link++) {                                                                   \
-      KERNEL(step_##one_or_two)(l, node, rod, b, b2, z, rods);                                     \
+      KERNEL(step_##one_or_two)(l, node, rod, b, b2, z);                                           \
       l += run->panel_step;                                                                        \
       node += run->node_step;                                                                      \
       rod += run->rod_step;                                                                        \
     }                                                                                              \
-    KERNEL(rest_##one_or_two)(node, rod, b, b2, z, rods);                                          \
+    KERNEL(rest_##one_or_two)(node, rod, b, b2, z);                                                \
   }                                                                                                \
-  KERNEL_INLINE void KERNEL(run_up_##one_or_two)(                                                  \
-      const vini_fronts *x, const vini_front_run *run, const vin_int begin, vin_int link,          \
-      double *restrict b, double *restrict b2, const bool rods) {                                  \
+  KERNEL_INLINE void KERNEL(run_up_##one_or_two)(const vini_fronts *x, const vini_front_run *run,  \
+                                                 const vin_int begin, vin_int link,                \
+                                                 double *restrict b, double *restrict b2) {        \
     const double *l = x->value + run->panel + link * run->panel_step;                              \
     int64_t node = run->node + link * run->node_step, rod = run->rod + link * run->rod_step;       \
     V own[4], z[4];                                                                                \
@@ -147,29 +114,25 @@
       VINI_UNROLL                                                                                  \
       for (int i = 0; i < 3; i++) own[i] = LOAD_##one_or_two(node + i);                            \
       own[3] = LOAD_##one_or_two(rod);                                                             \
-      if (rods) {                                                                                  \
-        KERNEL(rod_up_##one_or_two)(l, own, z);                                                    \
-      } else {                                                                                     \
-        KERNEL(point_up_##one_or_two)(l, own, z);                                                  \
-      }                                                                                            \
+      KERNEL(rod_up_##one_or_two)(l, own, z);                                                      \
       VINI_UNROLL                                                                                  \
       for (int i = 0; i < 3; i++) STORE_##one_or_two(node + i, own[i]);                            \
       STORE_##one_or_two(rod, own[3]);                                                             \
     }                                                                                              \
   }
 
-LINKS(double, one)
-LINKS(v2, two)
+LINKS(double, KERNEL(fma_one), one)
+LINKS(v2, KERNEL(fma_two), two)
 #undef LINKS
 #undef AHEAD
 
 /* no right-hand side */
 KERNEL_INLINE void KERNEL(step_none)(const double *l, int64_t node, int64_t rod, double *b,
-                                     double *b2, double z[4], const bool rods) {
-  (void)l, (void)node, (void)rod, (void)b, (void)b2, (void)z, (void)rods;
+                                     double *b2, double z[4]) {
+  (void)l, (void)node, (void)rod, (void)b, (void)b2, (void)z;
 }
 
 KERNEL_INLINE void KERNEL(rest_none)(int64_t node, int64_t rod, double *b, double *b2,
-                                     const double z[4], const bool rods) {
-  (void)node, (void)rod, (void)b, (void)b2, (void)z, (void)rods;
+                                     const double z[4]) {
+  (void)node, (void)rod, (void)b, (void)b2, (void)z;
 }

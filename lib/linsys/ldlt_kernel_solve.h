@@ -1,6 +1,8 @@
 /* ldlt_kernel_solve - substitution in fronts, and the passes over a block; comes behind ldlt_kernel_body.h. No
  * include guard on purpose. */
 
+#include "linsys/ldlt_points_solve.h"
+
 /* ---- substitution: V is double (one right-hand side) or v2 (two at once) ------------------------ */
 
 /* own := L11^-1 own, z := L21 own; and back: own := L11^-T (D^-1 own - L21' z). */
@@ -68,15 +70,6 @@
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < nc; i++) STORE_##one_or_two(unknown[i], own[i]);                           \
   }                                                                                                \
-  KERNEL_TARGET static void KERNEL(links_down_##one_or_two)(                                       \
-      const vini_fronts *x, const vini_front_block *block, double *b, double *b2) {                \
-    const vini_front_run *run = x->plan.run + block->run;                                          \
-    if (run->kind == VINI_FRONT_ROD) {                                                             \
-      KERNEL(run_down_##one_or_two)(x, run, block->link, block->link_end, b, b2, true);            \
-    } else {                                                                                       \
-      KERNEL(run_down_##one_or_two)(x, run, block->link, block->link_end, b, b2, false);           \
-    }                                                                                              \
-  }                                                                                                \
   KERNEL_TARGET static void KERNEL(fronts_down_##one_or_two)(                                      \
       const vini_fronts *x, const vini_front_block *block, double *b, double *b2) {                \
     V *work = (V *)(void *)x->work, own[4], z[4];                                                  \
@@ -107,28 +100,25 @@
     if (block->run < 0) return;                                                                    \
     const vini_front_run *run = x->plan.run + block->run;                                          \
     if (run->kind == VINI_FRONT_ROD) {                                                             \
-      KERNEL(run_up_##one_or_two)(x, run, block->link, block->link_end, b, b2, true);              \
+      KERNEL(run_up_##one_or_two)(x, run, block->link, block->link_end, b, b2);                    \
     } else {                                                                                       \
-      KERNEL(run_up_##one_or_two)(x, run, block->link, block->link_end, b, b2, false);             \
+      KERNEL(point_run_up)(x, run, block->link, block->link_end, b, b2);                           \
     }                                                                                              \
   }
 
 SUBSTITUTION(double, one)
 SUBSTITUTION(v2, two)
 #undef SUBSTITUTION
-#undef NONE_one
-#undef NONE_two
-#undef LOAD_one
-#undef STORE_one
-#undef LOAD_two
-#undef STORE_two
 
 KERNEL_TARGET static void KERNEL(links_down)(const vini_fronts *x, const vini_front_block *block,
                                              double *b, double *b2) {
-  if (b2 == NULL) {
-    KERNEL(links_down_one)(x, block, b, NULL);
+  const vini_front_run *run = x->plan.run + block->run;
+  if (run->kind == VINI_FRONT_POINT) {
+    KERNEL(point_run_down)(x, run, block->link, block->link_end, b, b2);
+  } else if (b2 == NULL) {
+    KERNEL(run_down_one)(x, run, block->link, block->link_end, b, NULL);
   } else {
-    KERNEL(links_down_two)(x, block, b, b2);
+    KERNEL(run_down_two)(x, run, block->link, block->link_end, b, b2);
   }
 }
 

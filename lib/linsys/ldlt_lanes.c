@@ -1,12 +1,11 @@
 /* ldlt_lanes - the kernel of ldlt_lanes_kernel.c as a backend: life cycle, verdict. */
 #include "linsys/flush.h"
+#include "linsys/ldlt_common.h"
 #include "linsys/ldlt_lanes_kernel.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-enum { LINE = 8 }; /* numbers in a line of the cache */
 
 static vin_status lanes_factor(vini_backend *backend, const vin_sparse *matrix) {
   vini_lanes *x = (vini_lanes *)backend;
@@ -17,16 +16,13 @@ static vin_status lanes_factor(vini_backend *backend, const vin_sparse *matrix) 
   vini_flush_end(before);
   if (x->factored) return VIN_OK;
   const vin_int position = x->tally.failed;
-  return vini_fail(x->object, VIN_SINGULAR,
-                   "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
-                   (int)x->plan.unknown[position], x->tally.failed_pivot, x->scale[position]);
+  return vini_ldlt_breakdown(x->object, x->plan.unknown[position], x->tally.failed_pivot,
+                             x->scale[position]);
 }
 
 static vin_status lanes_solve(vini_backend *backend, vin_int count, double *b) {
   vini_lanes *x = (vini_lanes *)backend;
-  if (!x->factored) {
-    return vini_fail(x->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
-  }
+  if (!x->factored) return vini_ldlt_unfactored(x->object);
   const size_t n = (size_t)x->plan.n;
   const unsigned before = vini_flush_begin();
   for (; count >= 2; count -= 2, b += 2 * n) x->substitute_two(x, b, b + n);
@@ -37,24 +33,16 @@ static vin_status lanes_solve(vini_backend *backend, vin_int count, double *b) {
 
 static bool lanes_pivots(const vini_backend *backend, double *d, double *scale) {
   const vini_lanes *x = (const vini_lanes *)backend;
-  if (!x->factored) return false;
-  for (vin_int k = 0; k < x->plan.positions; k++) {
-    const vin_int unknown = x->plan.unknown[k];
-    if (unknown < 0) continue;
-    d[unknown] = x->inverse[k] != 0 ? 1 / x->inverse[k] : 0;
-    scale[unknown] = x->scale[k];
-  }
-  return true;
-}
-
-static int64_t round_up(int64_t numbers) {
-  return (numbers + LINE - 1) / LINE * LINE;
+  if (x->factored)
+    vini_ldlt_spread_pivots(x->plan.positions, x->plan.unknown, x->inverse, x->scale, d, scale);
+  return x->factored;
 }
 
 /* Numbers of `memory`. */
 static int64_t numbers_held(const vini_lane_plan *plan) {
-  return round_up(plan->value_count) + round_up(plan->buffer_count) +
-         round_up(vini_lanes_work(plan)) + 2 * round_up(plan->positions) + LINE;
+  return vini_whole_lines(plan->value_count) + vini_whole_lines(plan->buffer_count) +
+         vini_whole_lines(vini_lanes_work(plan)) + 2 * vini_whole_lines(plan->positions) +
+         VINI_LINE;
 }
 
 static int64_t bytes_held(const vini_lanes *x) {
@@ -71,16 +59,16 @@ static int64_t bytes_held(const vini_lanes *x) {
 
 static void lanes_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_lanes *x = (const vini_lanes *)backend;
-  const vini_lanes_tally *t = &x->tally;
-  const bool known = x->factored, any = known && t->largest > 0;
-  *info =
-      (vini_factor_info){.nnz_factor = x->plan.nnz,
-                         .flops = x->plan.flops,
-                         .bytes = bytes_held(x),
-                         .negative = known ? t->negative : -1,
-                         .zero = known ? t->dropped : -1,
-                         .rcond = any ? t->smallest / t->largest : -1,
-                         .min_pivot_ratio = any && t->cancellation > 0 ? 1 / t->cancellation : -1};
+  vini_ldlt_tell(&(vini_ldlt_verdict){.factored = x->factored,
+                                      .negative = x->tally.negative,
+                                      .dropped = x->tally.dropped,
+                                      .smallest = x->tally.smallest,
+                                      .largest = x->tally.largest,
+                                      .ratio = 1 / x->tally.cancellation},
+                 info);
+  info->nnz_factor = x->plan.nnz;
+  info->flops = x->plan.flops;
+  info->bytes = bytes_held(x);
 }
 
 static const char *lanes_describe(const vini_backend *backend) {
@@ -118,16 +106,13 @@ static vin_status allocate(vini_lanes *x) {
   x->droppable = vini_alloc(context, (size_t)plan->positions, 1);
   x->dropped = vini_alloc(context, (size_t)plan->n, 1);
   if (x->memory == NULL || x->droppable == NULL || x->dropped == NULL) {
-    return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
-                     (long long)plan->value_count);
+    return vini_ldlt_no_memory(x->object, plan->value_count);
   }
-  double *next = x->memory;
-  while ((uintptr_t)next % (LINE * sizeof *next) != 0) next++;
-  x->value = next;
-  x->buffer = x->value + round_up(plan->value_count);
-  x->work = x->buffer + round_up(plan->buffer_count);
-  x->inverse = x->work + round_up(vini_lanes_work(plan));
-  x->scale = x->inverse + round_up(plan->positions);
+  x->value = vini_first_line(x->memory);
+  x->buffer = x->value + vini_whole_lines(plan->value_count);
+  x->work = x->buffer + vini_whole_lines(plan->buffer_count);
+  x->inverse = x->work + vini_whole_lines(vini_lanes_work(plan));
+  x->scale = x->inverse + vini_whole_lines(plan->positions);
   return VIN_OK;
 }
 

@@ -1,22 +1,12 @@
 /* ldlt_lanes_kernel - factorisation and substitution, compiled for the plain instruction set and, on
  * x86-64, for AVX2 with fused multiply-add; the processor is asked once, at creation. */
 #include "linsys/ldlt_lanes_kernel.h"
+#include "base/kernel.h"
 
 #include <float.h>
 #include <math.h>
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define VINI_UNROLL _Pragma("GCC unroll 12")
-#else
-#define VINI_UNROLL
-#endif
-
-/* four lanes, or four rows of a front */
-typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
-typedef int64_t v4i __attribute__((vector_size(32)));
-
-#define MAGNITUDE(v) ((v4)((v4i)(v)&magnitude_bits))
-static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+#define VINI_UNROLL VINI_UNROLL_UP_TO(12)
 
 /* Lanes that hold a leaf, by their number. */
 static const v4i in_use[VINI_LANES + 1] = {
@@ -46,38 +36,14 @@ static double weak_pivot(vini_lanes *x, vini_lanes_tally *t, vin_int position, d
   return 1 / d;
 }
 
-#define KERNEL(name) plain_##name
-#define KERNEL_TARGET
-#define KERNEL_APART static __attribute__((noinline))
-#define KERNEL_INLINE static inline __attribute__((always_inline))
-#include "linsys/ldlt_lanes_body.h"
-#include "linsys/ldlt_lanes_solve_body.h"
-#undef KERNEL
-#undef KERNEL_TARGET
-#undef KERNEL_APART
-#undef KERNEL_INLINE
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define VINI_HAVE_AVX2 1
-#define KERNEL(name) avx2_##name
-#define KERNEL_TARGET __attribute__((target("avx2,fma")))
-#define KERNEL_APART KERNEL_TARGET static __attribute__((noinline))
-#define KERNEL_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
-#include "linsys/ldlt_lanes_body.h"
-#include "linsys/ldlt_lanes_solve_body.h"
-#endif
+#define VINI_KERNEL_BODY "linsys/ldlt_lanes_body.h"
+#include "base/kernel.h"
+#define VINI_KERNEL_BODY "linsys/ldlt_lanes_solve_body.h"
+#include "base/kernel.h"
 
 void vini_lanes_choose_kernel(vini_lanes *lanes, bool plain) {
-  lanes->eliminate = plain_eliminate;
-  lanes->substitute_one = plain_substitute_one;
-  lanes->substitute_two = plain_substitute_two;
-#ifdef VINI_HAVE_AVX2
-  if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    lanes->eliminate = avx2_eliminate;
-    lanes->substitute_one = avx2_substitute_one;
-    lanes->substitute_two = avx2_substitute_two;
-  }
-#else
-  (void)plain;
-#endif
+  const bool fast = vini_kernel_fast(plain);
+  lanes->eliminate = VINI_KERNEL(fast, eliminate);
+  lanes->substitute_one = VINI_KERNEL(fast, substitute_one);
+  lanes->substitute_two = VINI_KERNEL(fast, substitute_two);
 }

@@ -1,12 +1,10 @@
 /* ldlt_levels - the kernel of ldlt_levels_kernel.c as a backend: life cycle, verdict. */
 #include "linsys/flush.h"
+#include "linsys/ldlt_common.h"
 #include "linsys/ldlt_levels_kernel.h"
-#include "linsys/linsys.h"
 
 #include <float.h>
 #include <string.h>
-
-enum { LINE = 8 }; /* numbers in a line of the cache */
 
 static vin_int unknown_at(const vini_level_plan *plan, vin_int position) {
   for (vin_int k = 0; k < plan->batch_count; k++) {
@@ -19,9 +17,8 @@ static vin_int unknown_at(const vini_level_plan *plan, vin_int position) {
 }
 
 static vin_status breakdown(const vini_levels *x) {
-  return vini_fail(x->object, VIN_SINGULAR,
-                   "ldlt: the pivot of unknown %d is %g after cancellation of terms of size %g",
-                   (int)unknown_at(&x->plan, x->failed), x->failed_pivot, x->scale[x->failed]);
+  return vini_ldlt_breakdown(x->object, unknown_at(&x->plan, x->failed), x->failed_pivot,
+                             x->scale[x->failed]);
 }
 
 /* Factorises, and solves for one or two (b2 not NULL) right-hand sides where b is not NULL: the forward
@@ -63,9 +60,7 @@ static void substitute(const vini_levels *x, double *b, double *b2) {
 
 static vin_status levels_solve(vini_backend *backend, vin_int count, double *b) {
   const vini_levels *x = (const vini_levels *)backend;
-  if (!x->factored) {
-    return vini_fail(x->object, VIN_ERR_BAD_STATE, "ldlt: solve without a factorisation");
-  }
+  if (!x->factored) return vini_ldlt_unfactored(x->object);
   const size_t n = (size_t)x->plan.n;
   const unsigned before = vini_flush_begin();
   for (; count >= 2; count -= 2, b += 2 * n) substitute(x, b, b + n);
@@ -90,32 +85,32 @@ static bool levels_pivots(const vini_backend *backend, double *d, double *scale)
   return true;
 }
 
-static int64_t round_up(int64_t numbers) {
-  return (numbers + LINE - 1) / LINE * LINE;
-}
-
 /* Numbers of `memory`. */
 static int64_t numbers_held(const vini_level_plan *plan) {
-  return round_up(plan->value_count) + round_up(plan->buffer_count) +
-         2 * round_up(plan->positions) + LINE;
+  return vini_whole_lines(plan->value_count) + vini_whole_lines(plan->buffer_count) +
+         2 * vini_whole_lines(plan->positions) + VINI_LINE;
+}
+
+static int64_t bytes_held(const vini_levels *x) {
+  const vini_level_plan *plan = &x->plan;
+  return (int64_t)sizeof *x + numbers_held(plan) * (int64_t)sizeof(double) +
+         (plan->index_count + plan->source_count) * (int64_t)sizeof(vin_int) +
+         plan->round_count * (int64_t)sizeof *plan->round +
+         plan->batch_count * (int64_t)sizeof *plan->batch +
+         plan->kind_count * (int64_t)sizeof *plan->kind;
 }
 
 static void levels_info(const vini_backend *backend, vini_factor_info *info) {
   const vini_levels *x = (const vini_levels *)backend;
-  const vini_level_plan *plan = &x->plan;
-  const bool known = x->factored, any = known && x->largest > 0;
-  *info = (vini_factor_info){
-      .nnz_factor = plan->nnz,
-      .flops = plan->flops,
-      .bytes = (int64_t)sizeof *x + numbers_held(plan) * (int64_t)sizeof(double) +
-               (plan->index_count + plan->source_count) * (int64_t)sizeof(vin_int) +
-               plan->round_count * (int64_t)sizeof *plan->round +
-               plan->batch_count * (int64_t)sizeof *plan->batch +
-               plan->kind_count * (int64_t)sizeof *plan->kind,
-      .negative = known ? x->negative : -1,
-      .zero = known ? 0 : -1,
-      .rcond = any ? x->smallest / x->largest : -1,
-      .min_pivot_ratio = any && x->cancellation > 0 ? 1 / x->cancellation : -1};
+  vini_ldlt_tell(&(vini_ldlt_verdict){.factored = x->factored,
+                                      .negative = x->negative,
+                                      .smallest = x->smallest,
+                                      .largest = x->largest,
+                                      .ratio = 1 / x->cancellation},
+                 info);
+  info->nnz_factor = x->plan.nnz;
+  info->flops = x->plan.flops;
+  info->bytes = bytes_held(x);
 }
 
 static const char *levels_describe(const vini_backend *backend) {
@@ -145,15 +140,12 @@ static vin_status allocate(vini_levels *x) {
   const vini_level_plan *plan = &x->plan;
   x->memory = vini_alloc(&x->object->context, (size_t)numbers_held(plan), sizeof(double));
   if (x->memory == NULL) {
-    return vini_fail(x->object, VIN_ERR_NO_MEMORY, "ldlt: no memory for L, %lld numbers",
-                     (long long)plan->value_count);
+    return vini_ldlt_no_memory(x->object, plan->value_count);
   }
-  double *next = x->memory;
-  while ((uintptr_t)next % (LINE * sizeof *next) != 0) next++;
-  x->value = next;
-  x->buffer = x->value + round_up(plan->value_count);
-  x->inverse = x->buffer + round_up(plan->buffer_count);
-  x->scale = x->inverse + round_up(plan->positions);
+  x->value = vini_first_line(x->memory);
+  x->buffer = x->value + vini_whole_lines(plan->value_count);
+  x->inverse = x->buffer + vini_whole_lines(plan->buffer_count);
+  x->scale = x->inverse + vini_whole_lines(plan->positions);
   return VIN_OK;
 }
 

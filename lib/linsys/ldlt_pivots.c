@@ -11,10 +11,13 @@ typedef struct sums {
   double *scale; /* the same of magnitudes, then scale_k */
 } sums;
 
-/* Pivot k is complete: all columns before it have been added. Returns d_k. */
-static double finish(const sums *s, vin_int unknown, double inverse) {
+/* Pivot k is complete: all columns before it have been added. Returns d_k. Of a dropped one d_k is lost,
+ * and what was added up has been kept. */
+static double finish(const vini_fronts *x, const sums *s, vin_int column, double inverse) {
+  const vin_int unknown = x->plan.order[column];
   const double d = inverse != 0 ? 1 / inverse : 0;
   s->scale[unknown] += fabs(d + s->d[unknown]);
+  if (inverse == 0) s->scale[unknown] = x->lost[column];
   s->d[unknown] = d;
   return d;
 }
@@ -31,7 +34,7 @@ static void add_front(const vini_fronts *x, const vini_front *front, const sums 
   const double *inverse = x->value + vini_front_inverse(front);
   for (vin_int k = 0; k < pivots; k++) {
     const double *l = x->value + front->panel + vini_front_column(k, size);
-    const double d = finish(s, own[k], inverse[k]);
+    const double d = finish(x, s, front->first + k, inverse[k]);
     for (vin_int i = k + 1; i < size; i++) {
       add(s, i < pivots ? own[i] : row[i - pivots], l[i - k - 1], d);
     }
@@ -57,18 +60,20 @@ static void rod_columns(const double *panel, double l[4][8]) {
   }
 }
 
-static void point_columns(const double *panel, double l[4][8]) {
+/* of the first of four links at `group` */
+static void point_columns(const double *group, double l[4][8]) {
   for (int k = 0; k < 3; k++) {
-    l[k][3] = panel[k];
-    l[k][7] = panel[3 + k];
+    l[k][3] = group[POINT_HERE + POINT_LANES * k];
+    l[k][7] = group[POINT_NEXT + POINT_LANES * k];
   }
-  l[3][7] = panel[VINI_POINT_ROD];
+  l[3][7] = group[POINT_ROD];
 }
 
 static void add_link(const vini_fronts *x, const vini_front_run *run, vin_int link, const sums *s) {
   const bool rods = run->kind == VINI_FRONT_ROD;
-  const double *panel = x->value + run->panel + link * run->panel_step;
-  const double *inverse = panel + (rods ? VINI_ROD_INVERSE : VINI_POINT_INVERSE);
+  const int lane = rods ? 0 : link % POINT_LANES, step = rods ? 1 : POINT_LANES;
+  const double *panel = x->value + run->panel + (link - lane) * run->panel_step + lane;
+  const double *inverse = panel + (rods ? (int)VINI_ROD_INVERSE : (int)POINT_INVERSE);
   double l[4][8] = {{0}};
   vin_int unknown[8];
   for (int half = 0; half < 2; half++) {
@@ -84,7 +89,7 @@ static void add_link(const vini_fronts *x, const vini_front_run *run, vin_int li
     point_columns(panel, l);
   }
   for (int k = 0; k < 4; k++) {
-    const double d = finish(s, unknown[k], inverse[k]);
+    const double d = finish(x, s, run->first + 4 * link + k, inverse[step * k]);
     for (int i = k + 1; i < 8; i++) add(s, unknown[i], l[k][i], d);
   }
 }

@@ -93,12 +93,6 @@ typedef struct vini_ldlt {
 bool vini_ldlt_eliminate(vini_ldlt *ldlt);
 void vini_ldlt_substitute(const vini_ldlt *ldlt, vin_int count, double *x);
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define VINI_UNROLL                                                                                \
-  _Pragma("GCC unroll 8") /* gcc -O2 leaves short constant loops rolled otherwise */
-#else
-#define VINI_UNROLL
-#endif
 #define VINI_INLINE static inline __attribute__((always_inline))
 
 #endif

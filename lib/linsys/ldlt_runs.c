@@ -1,5 +1,6 @@
 /* ldlt_runs - finds the runs of a chain in the list of fronts and cuts the elimination into blocks; frees
  * a plan. See ldlt_front.h. */
+#include "linsys/ldlt_common.h"
 #include "linsys/ldlt_front.h"
 
 #include <string.h>
@@ -62,6 +63,7 @@ static vin_int measure_run(const vini_front_plan *plan, vin_int f, vini_front_ru
   vin_int end = f + 1;
   while (end < plan->front_count && continues(plan, end) && follows(plan, end, run, end - f)) end++;
   run->count = end - 1 - f;
+  if (run->kind == VINI_FRONT_POINT) run->count -= run->count % 4; /* they go by fours */
   return run->count >= LEAST_RUN ? run->count : 0;
 }
 
@@ -163,12 +165,11 @@ static bool make_blocks(const vin_context *context, vini_front_plan *plan) {
 
 /* Panels: those of runs, then those of the fronts outside. */
 static void place_panels(vini_front_plan *plan) {
-  int64_t at = VINI_PANEL_LINE; /* vectors may write over the number before a front's panel */
+  int64_t at = 1; /* vectors may write over the number before a front's panel */
   for (vin_int r = 0; r < plan->run_count; r++) {
     vini_front_run *run = &plan->run[r];
-    at = (at + VINI_PANEL_LINE - 1) / VINI_PANEL_LINE * VINI_PANEL_LINE;
-    run->panel = at;
-    run->panel_step = run->kind == VINI_FRONT_ROD ? VINI_ROD_SIZE : VINI_POINT_SIZE;
+    run->panel = at = vini_whole_lines(at);
+    run->panel_step = run->kind == VINI_FRONT_ROD ? VINI_ROD_SIZE : VINI_POINT_NUMBERS;
     at += run->count * run->panel_step;
   }
   for (vin_int f = 0; f < plan->front_count; f++) {

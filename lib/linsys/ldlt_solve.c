@@ -1,7 +1,10 @@
 /* ldlt_solve - L D L' x = b in place, in the original numbering: the plan lists unknowns, so that
  * no permutation of the right-hand side is needed. Each component sees the same operations in the
  * same order whatever the number of right-hand sides that travel together. */
+#include "base/kernel.h"
 #include "linsys/ldlt_plan.h"
+
+#define VINI_UNROLL VINI_UNROLL_UP_TO(8)
 
 /* Right-hand sides and columns that travel together. */
 #define RHS 4

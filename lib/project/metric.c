@@ -111,12 +111,12 @@ const double *vini_projector_free_jacobian(const vin_projector *self) {
 
 vin_int vini_projector_without_freedom(const vin_projector *self, const double *residual,
                                        const double *limit, double tolerance) {
-  if (self->fixed == NULL) return -1;
+  const double *value = vini_projector_free_jacobian(self);
   double *entry = self->vm[6];
   memset(entry, 0, (size_t)self->m * sizeof *entry);
   for (vin_int k = 0; k < self->jacobian.count; k++) {
     vin_int c = self->jacobian.row[k];
-    entry[c] = vini_max(entry[c], fabs(self->free_jacobian[k]));
+    entry[c] = vini_max(entry[c], fabs(value[k]));
   }
   for (vin_int c = 0; c < self->m; c++) {
     if (entry[c] == 0 && fabs(residual[c]) > vini_max(limit[c], tolerance)) return c;

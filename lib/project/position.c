@@ -351,25 +351,33 @@ static vin_status report_start(search *s, vin_projection_report *report) {
   return VIN_OK;
 }
 
-/* Fixed coordinates that leave a constraint no freedom; VIN_OK: it is not that. */
-static vin_status blame_fixed(const search *s) {
+/* A row that no coordinate changes, or only fixed ones; VIN_OK: it is not that. */
+static vin_status blame_row(const search *s) {
   vin_projector *self = s->self;
   double tolerance = self->options.position_tolerance;
   vin_int row = vini_projector_without_freedom(self, s->phi, s->floor, tolerance);
   if (row < 0) return VIN_OK;
   char name[96];
   vin_system_constraint_name(self->system, row, name, sizeof name);
+  double gap = vini_constraint_gap(self->system, row, s->phi[row]);
+  if (self->fixed == NULL) {
+    return vini_fail(
+        &self->object, VIN_INFEASIBLE,
+        "%s is off by %.6g and no coordinate changes it here: its row of the Jacobian is "
+        "zero (t = %g)",
+        name, gap, s->t);
+  }
   return vini_fail(&self->object, VIN_INFEASIBLE,
                    "%s cannot be met by the free coordinates: it is off by %.6g, and all "
                    "coordinates in it are fixed or without effect (t = %g)",
-                   name, vini_constraint_gap(self->system, row, s->phi[row]), s->t);
+                   name, gap, s->t);
 }
 
 static vin_status conclude(const search *s, const vin_projection_report *r) {
   if (within(s, FLOOR_SLACK)) return VIN_OK;
   vini_object *object = &s->self->object;
   if (s->stationary) {
-    VINI_TRY(blame_fixed(s));
+    VINI_TRY(blame_row(s));
     return vini_fail(object, VIN_INFEASIBLE,
                      "the constraints can't be satisfied near the start%s: %s is off by %.6g, all "
                      "together by %.6g, after %d iterations (t = %g)",

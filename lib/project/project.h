@@ -116,7 +116,8 @@ vin_status vini_projector_fix(vin_projector *projector, const unsigned char *fix
 void vini_projector_unfix(vin_projector *projector);
 /* The Jacobian that the projections work with. */
 const double *vini_projector_free_jacobian(const vin_projector *projector);
-/* A row that has no free coordinate and |residual| > limit (or tolerance, where larger), else -1. */
+/* A row that has no free coordinate (or, present Jacobian, none that changes it) and |residual| > limit (or
+ * tolerance, where larger), else -1. */
 vin_int vini_projector_without_freedom(const vin_projector *projector, const double *residual,
                                        const double *limit, double tolerance);
 /* Positions and velocities as options.coupling says; fixed: 2 n flags or NULL. On failure p and v may

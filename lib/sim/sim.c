@@ -265,11 +265,14 @@ vin_status vin_sim_set_state(vin_sim *sim, double t, const double *p, const doub
   VINI_TRY(vini_sim_check_step(&sim->object, t, sim->options.step));
   VINI_TRY(vini_sim_check_values(&sim->object, sim->system, "position", p));
   VINI_TRY(vini_sim_check_values(&sim->object, sim->system, "velocity of", v));
+  double energy;
+  VINI_TRY(vini_sim_start_energy(sim, t, p, v, &energy));
   /* memmove: p and v may be the arrays of vin_sim_state() */
   memmove(sim->accepted->p, p, (size_t)sim->n * sizeof *p);
   memmove(sim->accepted->v, v, (size_t)sim->n * sizeof *v);
   sim->run_text = false;
   vini_sim_restart(sim, t, false);
+  sim->energy_start = energy;
   return VIN_OK;
 }
 

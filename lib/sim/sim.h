@@ -89,8 +89,11 @@ vin_status vini_sim_check_step(vini_object *object, double t, double step);
  */
 vin_status vini_sim_check_values(vini_object *object, const vin_system *system, const char *what,
                                  const double *x);
-/* The accepted state was written from outside: multipliers, time grid and energy start anew. */
+/* The accepted state was written from outside: multipliers and time grid start anew. */
 void vini_sim_restart(vin_sim *sim, double t, bool lambda_known);
+/* Energy of a start, NaN where the system has no potential; a callback that fails names itself. */
+vin_status vini_sim_start_energy(vin_sim *sim, double t, const double *p, const double *v,
+                                 double *energy);
 /* Accelerations and multipliers at the accepted state, with the integrator's factorisation if it
  * fits. */
 vin_status vini_sim_accelerations(vin_sim *sim, double *vdot, double *lambda, double *residual);

@@ -142,10 +142,16 @@ void vini_sim_restart(vin_sim *sim, double t, bool lambda_known) {
    * none (a singular configuration) zero is the neutral choice. */
   if (!lambda_known && vini_sim_accelerations(sim, sim->vdot, state->lambda, NULL) != VIN_OK)
     memset(state->lambda, 0, (size_t)sim->m * sizeof *state->lambda);
+}
+
+vin_status vini_sim_start_energy(vin_sim *sim, double t, const double *p, const double *v,
+                                 double *energy) {
   double kinetic = NAN, potential = NAN;
-  vin_status status =
-      vini_projector_energy(sim->projector, t, state->p, state->v, &kinetic, &potential);
-  sim->energy_start = status == VIN_OK ? kinetic + potential : NAN;
+  vin_status status = vini_projector_energy(sim->projector, t, p, v, &kinetic, &potential);
+  *energy = kinetic + potential;
+  if (status == VIN_OK) return VIN_OK;
+  return vini_fail(&sim->object, status, "the start has no energy: %s",
+                   vin_projector_error(sim->projector));
 }
 
 /* Start values are in the accepted buffer: checks them, makes them consistent if asked to. */
@@ -165,7 +171,7 @@ static vin_status begin(vin_sim *sim) {
                        vin_projector_error(sim->projector));
   }
   vini_sim_restart(sim, t, sim->options.fix_start != 0);
-  return VIN_OK;
+  return vini_sim_start_energy(sim, t, state->p, state->v, &sim->energy_start);
 }
 
 /* Handle and checked options, common to both ways in. */

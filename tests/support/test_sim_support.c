@@ -42,9 +42,9 @@ static int pendulum_curvature(void *user, double t, const double *p, const doubl
 }
 
 static int pendulum_potential(void *user, double t, const double *p, double *energy) {
-  (void)user, (void)t;
+  const pendulum *data = user;
   *energy = 9.81 * p[1];
-  return 0;
+  return t > data->potential_time ? data->potential_code : 0;
 }
 
 vin_system *pendulum_system(const vin_context *context, pendulum *data) {

@@ -13,7 +13,10 @@ typedef struct pendulum {
   double fail_time; /* after this time each one fails */
   int code;         /* return value of the failure; 0: NaN instead */
   int no_potential; /* set before pendulum_system() */
-  int counting;     /* 0: calls are not counted, so that threads may share it; set by sound() */
+  /* what the potential returns after potential_time */
+  int potential_code;
+  double potential_time;
+  int counting; /* 0: calls are not counted, so that threads may share it; set by sound() */
 } pendulum;
 
 /* One that does not fail. */
