@@ -41,7 +41,7 @@ static vin_int choose_recorded(int links, double t, vin_int *positions) {
 
 int main(int argc, char **argv) {
   int links = 1000, kind = POINT;
-  const ex_extra extra[] = {{"--links", "number of links", &links, 1, 100000000, NULL},
+  const ex_extra extra[] = {{"--links", "number of links", &links, 1, 10000000, NULL},
                             {"--kind", "point masses or slender rods", &kind, 0, 0, kinds},
                             {0}};
   ex_options options = ex_options_default(

@@ -1,7 +1,13 @@
 #!/bin/sh
 # Installs what is missing, builds vincula, and runs two examples to figures and plots. May be started
 # from anywhere; writes into build/ only. Exits 1 when anything failed.
+# Usage: run.sh
 set -eu
+case ${1:-} in
+"") ;;
+-h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;
+*) echo "$0: $1: there are no options; --help says what it does" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 output=build/output
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)

@@ -1,7 +1,13 @@
 #!/bin/sh
 # Everything that must hold before a change is pushed; also what CI runs. Builds into build/, may be
 # started from anywhere, runs all stages whatever fails, exits 1 when anything did.
+# Usage: run.sh
 set -eu
+case ${1:-} in
+"") ;;
+-h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;
+*) echo "$0: $1: there are no options; --help says what it does" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 begin=$(date +%s)

@@ -211,6 +211,21 @@ Test(control, failing_steps_are_shortened) {
   vin_sim_destroy(sim);
 }
 
+/* From t = 0, whose own rounding is none, the way that is left tells when to give up. */
+Test(control, failure_at_time_zero_is_told_soon) {
+  pendulum data = sound();
+  vin_options options = controlled(1e-8);
+  vin_sim *sim = pendulum_sim(&data, &options);
+  data.fail_time = 1e-30;
+  cr_expect_eq(vin_sim_run(sim, 2), VIN_STEP_FAILED);
+  cr_expect_not_null(strstr(vin_sim_error(sim), "force"), "%s", vin_sim_error(sim));
+  cr_expect_eq(vin_sim_state(sim).t, 0);
+  cr_expect_leq(vin_sim_get_stats(sim).failures, 60);
+  data.fail_time = HUGE_VAL;
+  run(sim, 2);
+  vin_sim_destroy(sim);
+}
+
 /* A fatal status is not answered with shorter steps. */
 Test(control, fatal_failures_end_the_run) {
   pendulum data = sound();

@@ -110,7 +110,9 @@ for program in tethered_satellites chain net custom_system custom_caraxis joint_
   refuses "--h" "$program" --t 1e300
 done
 refuses "--links" chain --links 0
-refuses "--kind" chain --kind rope
+refuses "--links" chain --links 1.5
+refuses "--links" chain --links 1e12
+refuses "not point or rod" chain --kind rope
 refuses "--grid" net --grid 2
 refuses "--method" joint_space_kkt --method rattle
 
@@ -134,7 +136,7 @@ for links in 10 50; do
   order 2 0.001 chain --links $links --t 0.5
   order 4 0.0025 chain --links $links --t 0.5 --method rk4
 done
-run chain --links 1000 --t 0.1
+run chain --links 1e3 --t 0.1
 holds 'symbolic == 1 && constraint_max < 1e-11'
 run chain --links 100 --t 0.1 --kind rod
 holds 'symbolic == 1 && constraint_max < 1e-11 && m == 100'

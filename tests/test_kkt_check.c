@@ -97,7 +97,20 @@ static problem disorder(test_random *random) {
   return p;
 }
 
-enum { PROBLEMS = 4 * SHAPE_COUNT + 6 };
+/* Two chains of nine points, one numbered behind the other: eight of each have two rods and make groups of four whose
+ * rows follow each other. */
+static problem chains(test_random *random) {
+  problem p = problem_make(3 * 18, 18);
+  for (vin_int i = 0; i < p.n; i++) entries_add(&p.h, i, i, test_random_between(random, 1, 2));
+  for (vin_int i = 0; i < p.m; i++) {
+    for (vin_int j = i % 9 > 0 ? 3 * i - 3 : 3 * i; j < 3 * i + 3; j++) {
+      entries_add(&p.j, i, j, test_random_between(random, -1, 1));
+    }
+  }
+  return p;
+}
+
+enum { CHAINS = 4 * SHAPE_COUNT + 5, PROBLEMS = CHAINS + 2 };
 
 static problem problem_number(int number) {
   test_random random = {(uint64_t)(77 + number)};
@@ -125,6 +138,9 @@ static problem problem_number(int number) {
     break;
   case 4:
     p = disorder(&random);
+    break;
+  case 5:
+    p = chains(&random);
     break;
   default: /* no constraint at all */
     p = problem_make(5, 0);
@@ -292,16 +308,23 @@ Test(kkt_check, blocks_are_grouped) {
   static const struct {
     int number;
     bool apart, loose;
-  } expected[] = {{CHAIN, true, false},
-                  {CHAIN + 4, false, false}, /* massive rods couple points */
-                  {4 * SHAPE_COUNT, true, false},
-                  {4 * SHAPE_COUNT + 3, true, true},
-                  {4 * SHAPE_COUNT + 4, true, true}};
+    int chains; /* groups of four that follow each other */
+  } expected[] = {{CHAIN, true, false, 2},
+                  {CHAIN + 4, false, false, 0}, /* massive rods couple points */
+                  {4 * SHAPE_COUNT, true, false, 0},
+                  {4 * SHAPE_COUNT + 3, true, true, 0},
+                  {4 * SHAPE_COUNT + 4, true, true, 0},
+                  {CHAINS, true, false, 4}};
   for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
     bench b = bench_make(expected[k].number, false, 1);
     const vini_check *check = b.kkt->check;
     bool loose = false;
-    for (vin_int g = 0; g < check->group_count; g++) loose |= check->group[g].kind < 0;
+    int chains = 0;
+    for (vin_int g = 0; g < check->group_count; g++) {
+      loose |= check->group[g].kind < 0;
+      chains += check->group[g].chain;
+    }
+    cr_expect_eq(chains, expected[k].chains, "problem %d: %d chains", expected[k].number, chains);
     cr_expect_eq(check->apart, expected[k].apart, "problem %d", expected[k].number);
     cr_expect_eq(loose, expected[k].loose, "problem %d: %d groups", expected[k].number,
                  (int)check->group_count);

@@ -11,14 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library in this build has the whole way: UMFPACK after ldlt, then the QR. */
-static bool complete(void) {
-  return vini_rank_available() && vin_solver_available(VIN_SOLVER_UMFPACK);
-}
-
 /* This solver goes that way. */
 static bool thorough(vin_solver solver) {
-  return complete() && (solver == VIN_SOLVER_AUTO || solver == VIN_SOLVER_UMFPACK);
+  return qr_in_build() && (solver == VIN_SOLVER_AUTO || solver == VIN_SOLVER_UMFPACK);
 }
 
 static void rod_name(void *user, vin_int row, char *text, size_t size) {
@@ -68,7 +63,7 @@ static vin_solver_stats check(const problem *p, vin_solver solver, bool hard, do
 /* A tether that only the hub makes independent is not mistaken for a dependent one, beside true
  * duplicates and without them, by those who pivot; the others refuse. */
 Test(kkt_rank, hub_by_value) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   for (vin_int duplicates = 0; duplicates < 4; duplicates += 3) {
     test_random random = {1};
     problem p = hub_by_value(duplicates, &random);
@@ -86,7 +81,7 @@ Test(kkt_rank, hub_by_value) {
 /* The rows are right after factor() already, for callers that solve without verification; and where
  * ldlt is right the comparison is made once, not at each factorisation. */
 Test(kkt_rank, hub_is_compared_once) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {2};
   problem p = hub_by_value(2, &random);
   for (vin_int k = 0; k < p.j.count; k++) /* turns the tether out of the rods' plane */
@@ -115,7 +110,7 @@ Test(kkt_rank, hub_is_compared_once) {
 /* H is positive definite only where the constraints leave freedom. AUTO ends with the right solution
  * at a single fallback; the QR is asked only when rows are dependent as well. */
 Test(kkt_rank, semidefinite_mass) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {3};
   for (int kind = 0; kind < 8; kind++) {
     problem p = product_problem(24, 10, 10, &random);
@@ -183,7 +178,7 @@ Test(kkt_rank, mass_lost_in_rounding) {
 /* Where freedom has no mass nothing helps, and the constraints are not blamed: with dependent rows
  * too the text says so. */
 Test(kkt_rank, missing_mass_beside_dependent_rows) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {4};
   problem p = problem_of((mechanism){.shape = CHAIN, .nodes = 7}, &random);
   for (vin_int i = 0; i < 3; i++) p.h.value[9 + i] = 0;
@@ -203,7 +198,7 @@ Test(kkt_rank, missing_mass_beside_dependent_rows) {
 /* Rows from 1e-6 to 1e6 and exact dependence among them, with and without a definite H: units of a
  * constraint are its user's affair. */
 Test(kkt_rank, rows_of_very_different_scale) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {5};
   for (int kind = 0; kind < 8; kind++) {
     problem p = product_problem(30, 24, 16, &random);
@@ -250,7 +245,7 @@ Test(kkt_rank, planar_loops_1) {
     vin_int rows[40];
     cr_assert_eq(dependent_rows(&p, NULL, rows), 3, "the test's own rank of %d bars", (int)joints);
     EACH_SOLVER(solver) check(&p, solver, false, 1e-10); /* condition below 1e4 */
-    if (complete()) {
+    if (qr_in_build()) {
       for (vin_int k = 0; k < p.h.count; k++) /* a link of no mass moves along all the same */
         if (p.h.row[k] >= 6 && p.h.row[k] < 12) p.h.value[k] = 0;
       EACH_SOLVER(solver) check(&p, solver, true, 1e-9);
@@ -276,7 +271,7 @@ Test(kkt_rank, bricard_line_symmetric) {
     vin_int rows[30];
     cr_assert_eq(dependent_rows(&p, NULL, rows), 1, "the test's own rank, case %d", k);
     EACH_SOLVER(solver) check(&p, solver, false, 1e-9); /* condition up to 1e5 */
-    if (complete()) {
+    if (qr_in_build()) {
       for (vin_int e = 0; e < p.h.count; e++)
         if (p.h.row[e] >= 12 && p.h.row[e] < 24) p.h.value[e] = 0;
       EACH_SOLVER(solver) check(&p, solver, true, 1e-8);
@@ -288,7 +283,7 @@ Test(kkt_rank, bricard_line_symmetric) {
 /* A row that is nearly but not quite dependent beside one that is: only the latter may go when the
  * former is needed. x of size 1 by a right-hand side that agrees to first order. */
 Test(kkt_rank, nearly_dependent_beside_dependent) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {9};
   const double angle[] = {1e-2, 1e-4, 1e-6, 3e-7};
   for (size_t a = 0; a < sizeof angle / sizeof *angle; a++) {
@@ -309,7 +304,7 @@ Test(kkt_rank, nearly_dependent_beside_dependent) {
 
 /* Contradictions are found behind the QR too, at the next right-hand side forgotten. */
 Test(kkt_rank, contradictory_rows) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {10};
   for (int kind = 0; kind < 2; kind++) {
     problem p = kind ? hub_by_value(1, &random) : product_problem(24, 10, 10, &random);
@@ -341,7 +336,7 @@ Test(kkt_rank, contradictory_rows) {
 
 /* REFUSE refuses for dependent rows only, and names these. */
 Test(kkt_rank, refused_on_request) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {11};
   for (vin_int duplicates = 0; duplicates <= 2; duplicates++) {
     problem p = hub_by_value(duplicates, &random);
@@ -377,7 +372,7 @@ Test(kkt_rank, refused_on_request) {
 
 /* Compliance makes rows of J independent that are dependent without it. */
 Test(kkt_rank, compliance_counts) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {12};
   for (int rigid = 0; rigid < 2; rigid++) {
     problem p = product_problem(20, 8, 8, &random);
@@ -403,48 +398,9 @@ Test(kkt_rank, compliance_counts) {
   }
 }
 
-static void note(void *user, vin_log_level level, const char *text) {
-  (void)level;
-  if (strstr(text, "rank-revealing QR of 12 constraint rows: rank 10")) ++*(int *)user;
-}
-
-/* Each of our allocations fails once; the next factorisation succeeds. The QR is logged once. */
-Test(kkt_rank, no_memory) {
-  if (!complete()) return;
-  test_random random = {13};
-  problem p = product_problem(24, 10, 10, &random);
-  share_a_mass(&p);
-  problem_duplicate(&p, 2, 1), problem_duplicate(&p, 6, 1);
-  for (int64_t k = 1;; k++) {
-    test_allocator allocator = {0};
-    int logged = 0;
-    vin_context context = test_context(&allocator);
-    context.log = note, context.log_user = &logged;
-    vin_kkt *kkt = NULL;
-    cr_assert_eq(vin_kkt_create(&kkt, &context, p.n, p.m, entries_pattern(&p.h),
-                                entries_pattern(&p.j), NULL),
-                 VIN_OK);
-    allocator.fail_at = allocator.calls + k;
-    vin_status status = kkt_factor(kkt, &p);
-    bool asked = allocator.calls >= allocator.fail_at;
-    cr_expect_eq(status, asked ? VIN_ERR_NO_MEMORY : VIN_OK, "%d: %s", (int)k, vin_kkt_error(kkt));
-    if (asked) cr_expect(strstr(vin_kkt_error(kkt), "memory"), "%s", vin_kkt_error(kkt));
-    double z[36];
-    allocator.fail_at = 0;
-    if (asked) cr_expect_eq(kkt_solve(kkt, &p, z), VIN_ERR_BAD_STATE);
-    cr_expect_eq(kkt_factor(kkt, &p), VIN_OK, "%s", vin_kkt_error(kkt));
-    cr_expect_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s", vin_kkt_error(kkt));
-    cr_expect_eq(logged, 1);
-    vin_kkt_destroy(kkt);
-    cr_expect_eq(allocator.live, 0);
-    if (!asked) break;
-  }
-  problem_free(&p);
-}
-
 /* The same bits every time. */
 Test(kkt_rank, deterministic) {
-  if (!complete()) return;
+  if (!qr_in_build()) return;
   test_random random = {14};
   problem p = hub_by_value(3, &random);
   double *z[2];

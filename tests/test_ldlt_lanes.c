@@ -115,7 +115,34 @@ static test_problem *ladder(void) {
   return p;
 }
 
-enum { CASES = 6 };
+/* A chain whose joints have `rows` rows on all coordinates and give a little; whole: the mass of a body is a full
+ * matrix, as where the reference point is not the centre of mass, else diagonal. */
+static test_problem *compliant_chain(vin_int rows, bool whole) {
+  test_random random = {5};
+  test_problem *p = test_problem_new(COORDINATES * BODIES, rows * BODIES);
+  vin_int count = 0;
+  for (vin_int i = 0; i < p->n; i++) {
+    test_problem_put(p, i, i, test_random_between(&random, 1, 2));
+    for (vin_int j = i / COORDINATES * COORDINATES; whole && j < i; j++)
+      test_problem_put(p, i, j, test_random_between(&random, -0.1, 0.1));
+  }
+  for (vin_int i = 0; i < p->m; i++) {
+    const vin_int body = i / rows;
+    for (vin_int j = COORDINATES * vini_max_int(body - 1, 0); j < COORDINATES * (body + 1); j++)
+      test_problem_put(p, p->n + i, j, test_random_between(&random, -1, 1));
+    test_problem_put(p, p->n + i, p->n + i, -1);
+  }
+  for (vin_int body = BODIES - 1; body >= 0; body--) {
+    for (vin_int d = 0; body == BODIES - 1 && d < COORDINATES; d++)
+      p->order[count++] = COORDINATES * body + d;
+    for (vin_int d = 0; body > 0 && d < COORDINATES; d++)
+      p->order[count++] = COORDINATES * (body - 1) + d;
+    for (vin_int i = 0; i < rows; i++) p->order[count++] = p->n + rows * body + i;
+  }
+  return p;
+}
+
+enum { CASES = 8 };
 
 static test_problem *make(int which) {
   switch (which) {
@@ -129,6 +156,10 @@ static test_problem *make(int which) {
     return bush(5);
   case 4:
     return ladder();
+  case 5:
+    return compliant_chain(4, true);
+  case 6:
+    return compliant_chain(7, false);
   default: /* compliance: -C in the (2,2) block */
     break;
   }
@@ -345,6 +376,35 @@ Test(ldlt_lanes, what_is_tested) {
   cr_assert_geq(widest, 15);
   cr_assert_geq(partial, 1);
   test_problem_free(p);
+}
+
+/* What kinds of leaves all cases have: programs, bodies by the number of coupled columns, and batches by whether
+ * their entries are one run in the matrix or several. */
+Test(ldlt_lanes, kinds_of_leaves_tested) {
+  enum { PROGRAM = 7 };
+  vin_int kinds[PROGRAM + 1] = {0}, runs[2] = {0}, side_by_side = 0;
+  for (int which = 0; which < CASES; which++) {
+    test_problem *p = make(which);
+    const vini_lane_plan *plan = &lanes_of(p, false)->plan;
+    for (vin_int k = 0; k < plan->kind_count; k++) {
+      const vini_leaf_kind *kind = &plan->kind[k];
+      kinds[kind->body ? kind->coupled : PROGRAM]++;
+    }
+    for (vin_int k = 0; k < plan->batch_count; k++) {
+      const vini_batch *batch = &plan->batch[k];
+      if (plan->kind[batch->kind].body) runs[plan->code[batch->run] > 1]++;
+      side_by_side += batch->pivot_run;
+    }
+    test_problem_free(p);
+  }
+  cr_expect_geq(kinds[0], 1);
+  cr_expect_geq(kinds[2], 1);
+  cr_expect_geq(kinds[3], 1);
+  cr_expect_geq(kinds[6], 1);
+  cr_expect_geq(kinds[PROGRAM], 1);
+  cr_expect_geq(runs[0], 10);
+  cr_expect_geq(runs[1], 1);
+  cr_expect_geq(side_by_side, 10);
 }
 
 /* Every allocation of create fails once, in turn: nothing leaks and the text says so. Factor and solve do not

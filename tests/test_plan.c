@@ -126,6 +126,33 @@ Test(plan, hub_with_2000_tethers) {
   }
 }
 
+/* x, y, z of a body and its rotation, which H couples, are one block where all of its constraints are on both: then the
+ * body on tethers is a tree, and a tether costs the same whatever their number. As two blocks they close a cycle with
+ * each pair of tethers: 57 entries and 3955 operations a node with 100 of them. */
+Test(plan, body_on_tethers_is_one_block) {
+  test_random random = {11};
+  for (vin_int tethers = 10; tethers <= 100; tethers += 45) {
+    problem p = star(6, tethers, 0, &random);
+    entries_add(&p.h, 4, 3, 10), entries_add(&p.h, 5, 3, 20), entries_add(&p.h, 5, 4, 30);
+    vin_kkt_options options = options_of(&p, VIN_SOLVER_LDLT);
+    vin_kkt *kkt = kkt_factored(&p, &options);
+    cr_expect_eq(kkt->plan.coordinate_blocks, tethers + 1);
+    cr_expect_eq(kkt->plan.hubs, 0);
+    vin_kkt_info info = vin_kkt_get_info(kkt);
+    /* 3 of the node in the tether, 6 of the body in the tether, and the body's own 15 */
+    cr_expect_eq(info.nnz_factor, 9 * tethers + 15, "%lld entries", (long long)info.nnz_factor);
+    cr_expect_leq(info.flops, 80.0 * tethers);
+    double *z = malloc((size_t)(p.n + p.m) * sizeof *z), *expected = dense_solution(&p);
+    cr_assert_eq(kkt_solve(kkt, &p, z), VIN_OK, "%s", vin_kkt_error(kkt));
+    cr_expect_leq(relative_difference(p.n + p.m, z, expected), 1e-11);
+    cr_expect_eq(vin_kkt_get_info(kkt).negative_pivots, p.m);
+    cr_expect_eq(kkt->stats.fallbacks, 0);
+    free(z), free(expected);
+    vin_kkt_destroy(kkt);
+    problem_free(&p);
+  }
+}
+
 /* A tether to a node that other constraints hold is independent through the hub alone. Before the
  * hub it has no pivot, which must not be taken for a redundant constraint. */
 Test(plan, hub_that_a_constraint_needs) {

@@ -6,12 +6,15 @@
 # anywhere; writes into build/ only. A peer that is missing or fails is shown as such. Three to five
 # minutes, --quick about one. Exits 1 when vincula itself cannot be built or run.
 set -u
+self=$0
+case $self in /*) ;; *) self=$PWD/$self ;; esac
 cd "$(dirname "$0")/../.." || exit 1
 
 rounds=3 t_end=1 pendulum_t=20 quick=0
 case "$*" in
 "") ;;
 --quick) quick=1 t_end=0.2 ;;
+-h | --help) sed -n '2,7s/^# *//p' "$self"; exit 0 ;;
 *)
   echo "usage: $0 [--quick]" >&2
   exit 2

@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700
 #include "support.h"
 
-#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -79,7 +78,7 @@ static void print_help(const ex_options *options, const ex_extra *extra) {
          "  --csv FILE  write the motion and the drifts as a table\n"
          "  --plot FILE.png  draw them (needs gnuplot)\n"
          "  --json  print the result as one line of JSON\n"
-         "  --help  print this\n",
+         "  -h, --help  print this\n",
          vin_method_name(options->sim.method), method_names(methods),
          vin_projection_name(options->sim.projection), options->sim.step, options->end,
          vin_solver_name(options->sim.solver));
@@ -97,9 +96,8 @@ static double positive(const ex_options *options, const char *option, const char
 static int integer(const ex_options *options, const char *option, const char *text, int least,
                    int most) {
   char *rest = NULL, wanted[96];
-  errno = 0;
-  long value = strtol(text, &rest, 10);
-  if (rest == text || *rest || errno || value < least || value > most) {
+  double value = strtod(text, &rest); /* 1e6 is easier to count than 1000000 */
+  if (rest == text || *rest || !(value >= least && value <= most) || value != floor(value)) {
     snprintf(wanted, sizeof wanted, "an integer from %d to %d", least, most);
     refuse_value(options, option, text, wanted);
   }
@@ -119,7 +117,13 @@ static void parse_extra(const ex_options *options, const ex_extra *extra, const 
         return;
       }
     }
-    refuse_value(options, extra->name, text, "one of its words");
+    char wanted[128] = "";
+    for (int k = 0; extra->words[k]; k++) {
+      size_t length = strlen(wanted);
+      snprintf(wanted + length, sizeof wanted - length, "%s%s", k > 0 ? " or " : "",
+               extra->words[k]);
+    }
+    refuse_value(options, extra->name, text, wanted);
   }
   *extra->value = integer(options, extra->name, text, extra->least, extra->most);
 }
@@ -185,7 +189,7 @@ void ex_parse(ex_options *options, const ex_extra *extra, int argc, char **argv)
   options->started = ex_clock();
   for (int i = 1; i < argc; i++) {
     const char *name = argv[i];
-    if (strcmp(name, "--help") == 0) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
       print_help(options, extra);
       exit(EXIT_SUCCESS);
     }

@@ -113,9 +113,9 @@ typedef struct vin_options {
    * residuals grew by no more than such errors explain. `step` is then the first trial step. */
   double relative_tolerance; /* default 0; > 0 needs absolute_tolerance > 0 as well */
   double absolute_tolerance; /* default 0 */
-  double min_step;           /* s; default 0: 16 roundings of t */
-  double max_step;           /* s; default 0: no limit */
-  vin_baumgarte baumgarte;   /* default: none */
+  double min_step; /* s; default 0: 16 roundings of t, in vin_sim_run() of the way left, too */
+  double max_step; /* s; default 0: no limit */
+  vin_baumgarte baumgarte; /* default: none */
   int projection_every; /* default 1: the projection follows every step; k: every k-th one (and those
                            that projection_drift asks for) */
   double projection_drift; /* default 0: not used; > 0: the projection follows a step that leaves

@@ -37,7 +37,7 @@ VIN_API vin_status vin_sim_step(vin_sim *sim);
  *  With tolerances in the options the step control chooses the lengths: options.step is the first trial,
  * rejected steps are counted in vin_stats.rejected, failed ones (status > 0) are tried again with
  * shorter steps too (max_halvings is not used). When the length falls below min_step or 16 roundings of
- * t: VIN_STEP_FAILED, which says why the last trial was refused. */
+ * t, or of the way that is left: VIN_STEP_FAILED, which says why the last trial was refused. */
 VIN_API vin_status vin_sim_run(vin_sim *sim, double t);
 
 /** p and v (n each) at time t within the last step, with the order that vin_integrator_interpolate()

@@ -24,8 +24,9 @@ typedef int64_t v4i __attribute__((vector_size(32)));
 #define MAGNITUDE(v) ((v4)((v4i)(v)&magnitude_bits))
 static const v4i magnitude_bits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 
-/* Before a loop of up to `count` rounds, a number: gcc -O2 leaves short constant loops rolled otherwise. */
-#if defined(__GNUC__) && !defined(__clang__)
+/* Before a loop of up to `count` rounds, a number: gcc -O2 leaves short constant loops rolled otherwise; -O0 unrolls
+ * none and says so. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #define VINI_UNROLL_UP_TO(count) VINI_KERNEL_PRAGMA(GCC unroll count)
 #define VINI_KERNEL_PRAGMA(text) _Pragma(#text)
 #else

@@ -115,15 +115,18 @@ typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 
 /* x * 0 is 0 for finite x and NaN otherwise, and NaN survives a sum. */
 static bool all_finite(const double *x, int64_t count) {
-  pair a = {0, 0}, b = {0, 0};
+  pair a = {0, 0}, b = {0, 0}, c = {0, 0},
+       d = {0, 0}; /* four sums: none waits for its own last term */
   double rest = 0;
   int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
+  for (; i + 8 <= count; i += 8) {
     a += *(const pair *)(x + i) * 0.0;
     b += *(const pair *)(x + i + 2) * 0.0;
+    c += *(const pair *)(x + i + 4) * 0.0;
+    d += *(const pair *)(x + i + 6) * 0.0;
   }
   for (; i < count; i++) rest += x[i] * 0.0;
-  a += b;
+  a += b + (c + d);
   return a[0] + a[1] + rest == 0;
 }
 

@@ -168,7 +168,9 @@ vin_status vini_implicit_failure(vin_integrator *self, vin_status status, const 
   vini_fail(object, status, "%s", text);
   if (row >= 0) {
     vin_system_constraint_name(self->system, row, name, sizeof name);
-    vini_fail(object, status, "%s; at its start %s nearly depends on other constraints (%.1g left)",
+    vini_fail(object, status,
+              "%s; at its start %s nearly depends on other constraints (%.1g left), or joins light "
+              "bodies between heavy ones",
               text, name, share);
   }
   return vini_step_failure(self, status, from->t, h);

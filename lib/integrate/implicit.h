@@ -101,6 +101,10 @@ vin_status vini_implicit_failure(vin_integrator *self, vin_status status, const 
 void vini_newton_begin(vini_newton *newton, const vin_integrator *self, const double *p,
                        const double *v, const double *a, double h, bool position_level,
                        double contraction);
+/* After two iterations: what rounding of the forces J' lambda may leave in increments beta, gamma times an
+ * acceleration counts as rounding. */
+void vini_newton_allow_noise(vini_newton *newton, const vin_integrator *self, const double *lambda,
+                             double beta, double gamma);
 /* Takes the size of one more increment, in p and in v. fresh: the matrix is that of this point. */
 vini_verdict vini_newton_judge(vini_newton *newton, const vin_options *options, double p_increment,
                                double v_increment, bool fresh);

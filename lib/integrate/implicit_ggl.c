@@ -132,6 +132,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
     self->stats.sweeps++;
     double dv = fabs(h) * vini_max_abs(data->x + self->n + self->m, self->n),
            dp = fabs(h) * (vini_max_abs(data->x, self->n) + dv);
+    vini_newton_allow_noise(&newton, self, w.lambda, h * h, h);
     vini_verdict verdict = vini_newton_judge(&newton, &self->options, dp, dv, due);
     data->contraction = newton.contraction;
     if (verdict == VINI_NEWTON_CONVERGED) break;

@@ -15,6 +15,9 @@
 /* Increments of the velocity are differences of positions over h: rounding of p is seen there
  * divided by h. This many units in the last place may be left. */
 #define FLOOR_ULPS 128
+/* The same of the forces of constraints; asked after so many iterations, which most don't need. */
+#define NOISE_ULPS 16
+#define NOISE_ASKED 2
 /* Changes of this part of the last place of the largest component are none. */
 #define NOTHING 0.25
 /* What is predicted to be left may be this part of the limit: predictions are rough. */
@@ -52,6 +55,30 @@ void vini_newton_begin(vini_newton *self, const vin_integrator *integrator, cons
   double noise = vini_max(FLOOR_ULPS * DBL_EPSILON, share);
   self->p_floor = noise * positive(size);
   self->v_floor = noise * positive(speed) + FLOOR_ULPS * DBL_EPSILON * size / length;
+}
+
+/* Forces of constraints T on a mass M are rounded, and the increments are the accelerations of that: with
+ * 1e5 N on 1e-5 kg 1e-6 m/s^2, above all that p and v themselves leave. */
+void vini_newton_allow_noise(vini_newton *newton, const vin_integrator *self, const double *lambda,
+                             double beta, double gamma) {
+  const vin_projector *projector = self->projector;
+  const vin_triplets *j = &projector->jacobian, *m = &projector->mass;
+  double *force = self->wn[0], *mass = self->wn[1], most = 0;
+  if (newton->iterations != NOISE_ASKED) return;
+  memset(force, 0, (size_t)self->n * sizeof *force);
+  memset(mass, 0, (size_t)self->n * sizeof *mass);
+  for (vin_int k = 0; k < j->count; k++) {
+    force[j->col[k]] += fabs(projector->jacobian_values[k] * lambda[j->row[k]]);
+  }
+  for (vin_int k = 0; k < m->count; k++) {
+    if (m->row[k] == m->col[k]) mass[m->row[k]] += projector->mass_values[k];
+  }
+  for (vin_int i = 0; i < self->n; i++) {
+    if (mass[i] > 0) most = vini_max(most, force[i] / mass[i]);
+  }
+  if (!(most < HUGE_VAL)) return; /* the iteration fails by itself */
+  newton->p_floor += NOISE_ULPS * DBL_EPSILON * fabs(beta) * most;
+  newton->v_floor += NOISE_ULPS * DBL_EPSILON * fabs(gamma) * most;
 }
 
 /* Is what is left after this increment of no account? */
@@ -237,6 +264,7 @@ static vin_status iterate(vin_integrator *self, const vini_stage *stage, double 
     for (vin_int i = 0; i < self->m; i++) data->l[i] += x[self->n + i];
     self->stats.sweeps++;
     double largest = vini_max_abs(x, self->n);
+    vini_newton_allow_noise(newton, self, data->l, stage->beta, stage->gamma);
     vini_verdict verdict = vini_newton_judge(newton, &self->options, fabs(stage->beta) * largest,
                                              fabs(stage->gamma) * largest, due);
     data->contraction = newton->contraction;

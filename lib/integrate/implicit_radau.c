@@ -247,6 +247,7 @@ static vin_status iterate(vin_integrator *self, const vin_state *from, double h,
     double dp, dv;
     add(self, h, &dp, &dv);
     self->stats.sweeps++;
+    vini_newton_allow_noise(&newton, self, stage_l(self, 0), h * h, h);
     vini_verdict verdict = vini_newton_judge(&newton, &self->options, dp, dv, due);
     data->contraction = newton.contraction;
     if (verdict == VINI_NEWTON_CONVERGED) return VIN_OK;

@@ -51,6 +51,11 @@ typedef struct vini_mark {
 extern const vini_method vini_methods[];
 extern const int vini_method_count;
 
+/* Said where an iteration over positions does not converge, which more often means this than large
+ * motions. */
+#define VINI_FAST_HINT                                                                             \
+  "(where light bodies hang between heavy ones they swing fast; radau5 and bdf2 step over that)"
+
 struct vin_integrator {
   vini_object object;
   const vini_method *method;

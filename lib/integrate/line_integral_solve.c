@@ -191,7 +191,7 @@ static vin_status diverges(vin_integrator *self, double change) {
   const vini_line *line = self->data;
   return vini_fail(&self->projector->object, VIN_STEP_FAILED,
                    "%s(k = %d, s = %d, r = %d) does not converge (%d sweeps, last change of the "
-                   "velocity %.2g, contraction %.2g): take a smaller step",
+                   "velocity %.2g, contraction %.2g): take a smaller step " VINI_FAST_HINT,
                    self->method->name, line->table.k, line->table.s, line->table.r, line->sweeps,
                    change, line->contraction);
 }

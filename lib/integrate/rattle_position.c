@@ -57,7 +57,7 @@ static vin_status diverges(vin_integrator *self, int sweeps, double gain) {
   return vini_fail(
       &self->projector->object, VIN_STEP_FAILED,
       "rattle's position stage does not converge (%d sweeps, last residual ratio %.2g): "
-      "take a smaller step",
+      "take a smaller step " VINI_FAST_HINT,
       sweeps, gain);
 }
 

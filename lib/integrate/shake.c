@@ -99,7 +99,7 @@ static vin_status onto_constraints(vin_integrator *self, const kick *k) {
     if (!(e < HUGE_VAL) || slow >= 2 || sweeps >= self->options.max_sweeps) {
       return vini_fail(&self->projector->object, VIN_STEP_FAILED,
                        "shake's positions do not converge (%d sweeps, last residual ratio %.2g): "
-                       "take a smaller step",
+                       "take a smaller step " VINI_FAST_HINT,
                        sweeps, e / last);
     }
     last = e;
@@ -151,7 +151,7 @@ static vin_status kicked(vin_integrator *self, const kick *k, double share) {
   }
   return vini_fail(&self->projector->object, VIN_STEP_FAILED,
                    "the velocity dependent force does not settle within the step (last change "
-                   "%.2g): take a smaller step",
+                   "%.2g): take a smaller step " VINI_FAST_HINT,
                    last);
 }
 

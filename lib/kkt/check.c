@@ -3,16 +3,23 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/kernel.h"
+#include "base/lanes.h"
 #include "kkt/check.h"
 
 #define VINI_UNROLL_FEW VINI_UNROLL_UP_TO(4)
+#define VINI_UNROLL_POINT VINI_UNROLL_UP_TO(9)
 
 /* a[0], b[0], a[2], b[2], or with odd = 1 a[1], b[1], a[3], b[3]. */
 #if defined(__clang__)
 #define INTERLEAVE(a, b, odd) __builtin_shufflevector(a, b, odd, 4 + odd, 2 + odd, 6 + odd)
 #else
 #define INTERLEAVE(a, b, odd) __builtin_shuffle(a, b, (v4i){odd, 4 + odd, 2 + odd, 6 + odd})
+#endif
+/* a[0], b[0], a[1], b[1], or with high = 2 a[2], b[2], a[3], b[3]. */
+#if defined(__clang__)
+#define ZIP(a, b, high) __builtin_shufflevector(a, b, high, 4 + high, 1 + high, 5 + high)
+#else
+#define ZIP(a, b, high) __builtin_shuffle(a, b, (v4i){high, 4 + high, 1 + high, 5 + high})
 #endif
 #define LOWER(v) ((v2){(v)[0], (v)[1]})
 #define UPPER(v) ((v2){(v)[2], (v)[3]})

@@ -31,7 +31,9 @@ typedef struct vini_check_kind {
 } vini_check_kind;
 
 typedef struct vini_check_group {
-  vin_int kind;  /* -1: columns column[0] .. column[1] - 1 one by one */
+  vin_int kind; /* -1: columns column[0] .. column[1] - 1 one by one */
+  bool
+      chain; /* four points in a row: rows i, i + 1 of the first one, i + 1, i + 2 of the next, ... */
   vin_int count; /* lanes in use */
   vin_int column[VINI_CHECK_LANES],
       entry[VINI_CHECK_LANES]; /* first column, its place in K's values */

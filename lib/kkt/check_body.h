@@ -20,7 +20,19 @@ KERNEL_INLINE void KERNEL(add_rows)(double *pair, const uint32_t *place, const c
   }
 }
 
-/* Brings *worst of each lane up to its worst row. */
+/* Brings *worst, in all lanes, up to the worst of `rows` rows, which are `step` vectors apart. Seldom called: with
+ * all lanes alike there are the fewer records to beat. */
+KERNEL_APART void KERNEL(take)(const v4 *r, const v4 *s, int rows, int step, v4 *worst) {
+  double most = (*worst)[0];
+  for (int k = 0; k < rows; k++, r += step, s += step) {
+    for (int lane = 0; lane < VINI_CHECK_LANES; lane++) {
+      vini_check_row((*r)[lane], (*s)[lane], &most);
+    }
+  }
+  *worst = (v4){most, most, most, most};
+}
+
+/* Brings *worst, in all lanes, up to the worst row. */
 KERNEL_INLINE void KERNEL(judge)(const cell *own, const int width, v4 *worst) {
   v4i fine = {-1, -1, -1, -1};
   VINI_UNROLL_FEW
@@ -29,14 +41,7 @@ KERNEL_INLINE void KERNEL(judge)(const cell *own, const int width, v4 *worst) {
     fine &= (error <= *worst * own[k].s) & (error <= (v4){0} + DBL_MAX);
   }
   if (__builtin_expect((fine[0] & fine[1] & fine[2] & fine[3]) != 0, 1)) return;
-  double most[VINI_CHECK_LANES];
-  *(v4 *)most = *worst;
-  for (int k = 0; k < width; k++) {
-    for (int lane = 0; lane < VINI_CHECK_LANES; lane++) {
-      vini_check_row(own[k].r[lane], own[k].s[lane], &most[lane]);
-    }
-  }
-  *worst = *(v4 *)most;
+  KERNEL(take)(&own->r, &own->s, width, sizeof *own / sizeof own->r, worst);
 }
 
 /* Unknowns and right-hand sides of the blocks' own columns; the other rows begin with (0, 0). */
@@ -135,15 +140,100 @@ KERNEL_INLINE void KERNEL(group)(const vini_check *check, const vini_check_group
   }
 }
 
+/* Numbers of the lanes' own columns. */
+KERNEL_INLINE void KERNEL(own)(const vin_int *at, const double *x, v4 *own, const int width) {
+  const double *a = x + at[0], *b = x + at[1], *c = x + at[2], *d = x + at[3];
+  int k = 0;
+  VINI_UNROLL_FEW
+  for (; k + 1 < width; k += 2) KERNEL(pairs)(a + k, b + k, c + k, d + k, own + k, own + k + 1);
+  if (k < width) own[k] = (v4){a[k], b[k], c[k], d[k]};
+}
+
+/* Entries of points: the columns one behind the other. */
+KERNEL_INLINE void KERNEL(point_entries)(const vini_check_group *group, const double *value, v4 *a,
+                                         const int count) {
+  const double *a0 = value + group->entry[0], *a1 = value + group->entry[1];
+  const double *a2 = value + group->entry[2], *a3 = value + group->entry[3];
+  int e = 0;
+  VINI_UNROLL_POINT
+  for (; e + 1 < count; e += 2) KERNEL(pairs)(a0 + e, a1 + e, a2 + e, a3 + e, a + e, a + e + 1);
+  if (e < count) a[e] = (v4){a0[e], a1[e], a2[e], a3[e]};
+}
+
+/* Four points of a chain: what the second row of a lane gets belongs to the first of the next, and in
+ * memory these rows follow each other. carry: of the group before to the first row, and of this one to the
+ * row behind the last. */
+KERNEL_INLINE void KERNEL(chain_group)(const vini_check_group *group, const double *value,
+                                       const double *f, const double *x, const double *lambda,
+                                       double *pair, v2 *carry, v4 *worst) {
+  const v4 zero = {0}, here = *(const v4 *)lambda, next = *(const v4 *)(lambda + 1);
+  const v4 here_size = MAGNITUDE(here), next_size = MAGNITUDE(next);
+  v4 z[3], right[3], a[9], r = zero, s = zero, next_r = zero, next_s = zero;
+  KERNEL(own)(group->column, x, z, 3);
+  KERNEL(own)(group->column, f, right, 3);
+  KERNEL(point_entries)(group, value, a, 9);
+  v4i fine = {-1, -1, -1, -1};
+  v4 error[3], scale[3];
+  VINI_UNROLL_FEW
+  for (int k = 0; k < 3; k++) {
+    const v4 mass = a[3 * k], to_here = a[3 * k + 1], to_next = a[3 * k + 2];
+    const v4 size = MAGNITUDE(z[k]), here_part = MAGNITUDE(to_here), next_part = MAGNITUDE(to_next);
+    error[k] = right[k] - mass * z[k] - to_here * here - to_next * next;
+    scale[k] = MAGNITUDE(right[k]) + MAGNITUDE(mass) * size + here_part * here_size +
+               next_part * next_size;
+    r -= to_here * z[k];
+    s += here_part * size;
+    next_r -= to_next * z[k];
+    next_s += next_part * size;
+    const v4 wrong = MAGNITUDE(error[k]);
+    fine &= (wrong <= *worst * scale[k]) & (wrong <= zero + DBL_MAX);
+  }
+  r += SHIFTED_UP((*carry)[0], next_r);
+  s += SHIFTED_UP((*carry)[1], next_s);
+  *carry = (v2){next_r[3], next_s[3]};
+  *(v4 *)pair += ZIP(r, s, 0);
+  *(v4 *)(pair + 4) += ZIP(r, s, 2);
+  if (__builtin_expect((fine[0] & fine[1] & fine[2] & fine[3]) != 0, 1)) return;
+  const v4 wrong[3] = {error[0], error[1], error[2]}, terms[3] = {scale[0], scale[1], scale[2]};
+  v4 most = *worst; /* copies: the others are to stay in registers */
+  KERNEL(take)(wrong, terms, 3, 1, &most);
+  *worst = most;
+}
+
+/* Groups of chains from g on; returns the first other one. */
+KERNEL_APART vin_int KERNEL(chain)(const vini_check *check, vin_int g, const double *value,
+                                   const double *f, const double *x, double *pair, v4 *worst) {
+  v4 most = *worst;
+  v2 carry = {0, 0};
+  uint32_t row = check->place[check->group[g].place]; /* of its pair */
+  for (; g < check->group_count && check->group[g].chain; g++, row += 2 * VINI_CHECK_LANES) {
+    const vini_check_group *group = &check->group[g];
+    const uint32_t first = check->place[group->place];
+    if (first != row) { /* another chain */
+      *(v2 *)(pair + row) += carry;
+      carry = (v2){0, 0};
+      row = first;
+    }
+    KERNEL(chain_group)(group, value, f, x, x + row / 2, pair + row, &carry, &most);
+  }
+  *(v2 *)(pair + row) += carry;
+  *worst = most;
+  return g;
+}
+
 KERNEL_TARGET static void KERNEL(groups)(const vini_check *check, const vin_sparse *k,
                                          const double *f, const double *z, double *pair,
                                          double *worst) {
   const double *value = k->value;
-  v4 most = (v4){0} + *worst;
+  v4 most = (v4){0} + *worst; /* all lanes alike */
   for (vin_int g = 0; g < check->group_count; g++) {
     const vini_check_group *group = &check->group[g];
+    if (group->chain) {
+      g = KERNEL(chain)(check, g, value, f, z, pair, &most) - 1;
+      continue;
+    }
     if (group->kind < 0) {
-      most[0] = loose_columns(check, group, k, f, z, pair, most[0]);
+      most = (v4){0} + loose_columns(check, group, k, f, z, pair, most[0]);
       continue;
     }
     const vini_check_kind *kind = &check->kind[group->kind];
@@ -161,5 +251,5 @@ KERNEL_TARGET static void KERNEL(groups)(const vini_check *check, const vin_spar
        (cell *)(void *)check->work, kind->width, kind->rows);
     }
   }
-  for (int lane = 0; lane < VINI_CHECK_LANES; lane++) *worst = vini_max(*worst, most[lane]);
+  *worst = most[0];
 }

@@ -154,6 +154,18 @@ static void count_groups(vini_check *c, const vin_sparse *k, vin_int *block) {
   }
 }
 
+/* Four points of a chain, numbered along it. */
+static bool is_chain(const vini_check *c, const vini_check_group *group) {
+  const vini_check_kind *kind = &c->kind[group->kind];
+  const uint32_t *first = c->place + group->place, *second = first + VINI_CHECK_LANES;
+  if (!c->apart || !kind->point || kind->rows != 2 || group->count != VINI_CHECK_LANES)
+    return false;
+  for (uint32_t lane = 0; lane < VINI_CHECK_LANES; lane++) {
+    if (first[lane] != first[0] + 2 * lane || second[lane] != first[lane] + 2) return false;
+  }
+  return true;
+}
+
 static void fill_groups(vini_check *c, const vin_sparse *k, const vin_int *block) {
   shape s;
   vin_int loose_end = -1;
@@ -166,6 +178,9 @@ static void fill_groups(vini_check *c, const vin_sparse *k, const vin_int *block
     s.rows = 0;
     for (vin_int i = j; kind >= 0 && i < s.end; i++) collect_rows(&s, k, i);
     add(c, k, &s, kind, &loose_end);
+  }
+  for (vin_int g = 0; g < c->group_count; g++) {
+    c->group[g].chain = c->group[g].kind >= 0 && is_chain(c, &c->group[g]);
   }
 }
 

@@ -25,23 +25,29 @@ static void find_ranges(const vini_blocks *b, const vin_sparse *k, vin_int *firs
   }
 }
 
-/* first[j] becomes the first coordinate of j's block: consecutive coordinates in the same (one or more)
- * constraints form one, and so do those of a range. */
+static vin_int end_of(const vini_blocks *b, const vin_int *first, vin_int j) {
+  vin_int end = j + 1;
+  while (end < b->n && first[end] == first[j]) end++;
+  return end;
+}
+
+/* Are i and j in the same (one or more) constraints? */
+static bool equal(const vini_blocks *b, const vin_sparse *k, vin_int i, vin_int j) {
+  const vin_int at_i = vini_jacobian_begin(k, b->n, i), at_j = vini_jacobian_begin(k, b->n, j);
+  const vin_int count = k->start[j + 1] - at_j;
+  return count > 0 && count == k->start[i + 1] - at_i &&
+         memcmp(k->row + at_i, k->row + at_j, (size_t)count * sizeof *k->row) == 0;
+}
+
+/* first[j] becomes the first coordinate of j's block: consecutive coordinates in the same constraints form one,
+ * and so do those of a range. A range goes with the coordinates before it when all of it is in their
+ * constraints: x, y, z and the rotation of a body on tethers. */
 static void find_equal(const vini_blocks *b, const vin_sparse *k, vin_int *first) {
-  vin_int last_begin = 0, last_count = -1;
-  for (vin_int j = 0; j < b->n; j++) {
-    const vin_int begin = vini_jacobian_begin(k, b->n, j), count = k->start[j + 1] - begin;
-    const bool equal =
-        count > 0 && count == last_count &&
-        memcmp(k->row + begin, k->row + last_begin, (size_t)count * sizeof *k->row) == 0;
-    const bool opens_range = j + 1 < b->n && first[j + 1] == j;
-    if (first[j] < j) {
-      first[j] = first[j - 1];
-    } else if (equal && !opens_range && j - first[j - 1] < LARGEST) {
-      first[j] = first[j - 1];
-    }
-    last_begin = begin;
-    last_count = count;
+  for (vin_int j = 0, end; j < b->n; j = end) {
+    end = end_of(b, first, j);
+    bool joins = j > 0 && end - first[j - 1] <= LARGEST;
+    for (vin_int i = j; joins && i < end; i++) joins = equal(b, k, j - 1, i);
+    for (vin_int i = j; joins && i < end; i++) first[i] = first[j - 1];
   }
 }
 
@@ -70,12 +76,6 @@ static vin_int company(const vini_blocks *b, const vin_sparse *k, vin_int j, vin
     if (mark[k->row[at] - b->n] != *stamp) return INT32_MAX;
   }
   return count;
-}
-
-static vin_int end_of(const vini_blocks *b, const vin_int *first, vin_int j) {
-  vin_int end = j + 1;
-  while (end < b->n && first[end] == first[j]) end++;
-  return end;
 }
 
 /* A single coordinate whose constraints are all on the block beside it belongs to it: x, y, z of a body whose

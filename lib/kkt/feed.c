@@ -12,7 +12,8 @@ static vin_status fetch(vin_kkt *kkt, vini_span span) {
     return vini_fail(&kkt->object, status, "values are missing"); /* the caller knows more */
   }
   const vin_int *slot = kkt->k->slot + kkt->j.first;
-  for (vin_int e = span.entry; e < span.entry_end; e++) kkt->k->value[slot[e]] = feed->j[e];
+  vini_kkt_place(kkt->k->value, slot + span.entry, span.entry_end - span.entry,
+                 feed->j + span.entry);
   return VIN_OK;
 }
 

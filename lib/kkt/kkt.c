@@ -329,7 +329,9 @@ static vin_status scatter(vin_kkt *kkt, vini_part *part, const double *values, d
   if (values == NULL) return VIN_OK;
   double *value = kkt->k->value;
   const vin_int *slot = kkt->k->slot + part->first;
-  if (part->distinct) {
+  if (part->distinct && sign == 1) {
+    vini_kkt_place(value, slot, part->count, values);
+  } else if (part->distinct) {
     for (vin_int i = 0; i < part->count; i++) value[slot[i]] = sign * values[i];
   } else {
     for (vin_int i = 0; i < part->count; i++) value[slot[i]] = 0;

@@ -76,6 +76,7 @@ struct vin_kkt {
   double *row_scale;     /* m: powers of two that bring the rows of J to size 1 */
   unsigned char *agreed; /* m: the last dropped set of ldlt that the QR agreed to */
   bool scaled;           /* the present factorisation is of the matrix scaled by row_scale */
+  bool small_kept;       /* rows that look like rounding beside the others are taken seriously */
   bool revealed;         /* the QR of the present values has been done, with rank_tolerance */
   double rank_tolerance; /* of the next one: distance of a row of length 1 from the others' span */
   double force_residual, constraint_residual, min_pivot_ratio;
@@ -90,7 +91,41 @@ struct vin_kkt {
   char description[640];
 };
 
-/* factor.c: factorises the present values of K and judges the factorisation. */
+/* What a verdict is made of (factor.c, policy.c, rank.c). */
+/* Below this estimate of UMFPACK's reciprocal condition the rows are searched for dependence:
+ * duplicated rows give 1e-17, regular systems with mass ratios of 1e10 stay above or are
+ * cleared. */
+#define VINI_SUSPICIOUS_RCOND 1e-13
+/* Above this estimate no row is dependent: one that is leaves VINI_LEAST_DISTANCE at most. */
+#define VINI_REGULAR_RCOND 1e-8
+/* A multiplier's pivot so much smaller than the largest one belongs to a row that is zero to rounding
+ * (its entries are 1e-13 of the others'); mass ratios up to 1e16 stay above. */
+#define VINI_NEGLIGIBLE_PIVOT 1e-26
+/* The same of the entries. */
+#define VINI_NEGLIGIBLE_ROW 1e-13
+/* Distance of a constraint row of length 1 from the span of the others, below which a QR calls it
+ * dependent when the wider tolerance, that of ldlt's pivots (which are quadratic in it), leads to
+ * contradictions. Rounding of the QR reaches 1e-13 with 1e5 rows; from a row that is 1e-10 away the
+ * solution still has six digits. */
+#define VINI_LEAST_DISTANCE 1e-10
+
+/* factor.c: one factorisation of the present values by a backend, and its verdict with dependent rows in
+ * `dropped`; with UMFPACK, rows are searched at or below an estimate of the reciprocal condition. */
+vin_status vini_kkt_factor_by(vin_kkt *kkt, vini_backend *backend);
+vin_status vini_kkt_factor_umfpack(vin_kkt *kkt, vini_backend *umfpack, double suspicious);
+/* The last way: dependent rows by a rank-revealing QR, the others by UMFPACK with every row scaled.
+ * VIN_ERR_UNSUPPORTED: there is no QR. kept: UMFPACK holds a factorisation with all rows, which serves
+ * when none is dependent. */
+vin_status vini_kkt_factor_revealed(vin_kkt *kkt, vini_backend *umfpack, bool kept);
+/* The factorisation alone, with what is to be solved on the way. */
+vin_status vini_kkt_factor_with(vin_kkt *kkt, vini_backend *backend);
+void vini_kkt_forget_dropped(vin_kkt *kkt);
+
+/* policy.c: agreed := dropped; distance of a row within which a QR calls it dependent at first. */
+vin_status vini_kkt_remember_dropped(vin_kkt *kkt);
+double vini_kkt_rank_tolerance(const vin_kkt *kkt);
+
+/* policy.c: factorises the present values of K and judges the factorisation. */
 vin_status vini_kkt_factor_values(vin_kkt *kkt);
 /* Factorises the present values the next, more careful way after a solution was refused: UMFPACK in
  * ldlt's place, then a rank-revealing QR. VIN_ERR_UNSUPPORTED: there is none left. */
@@ -110,6 +145,15 @@ vin_status vini_kkt_reveal_rank(vin_kkt *kkt);
 /* rank.c: largest |d|/S_kk among multipliers' pivots of the wrong sign, which only rounding can make; 0
  * also where H is not positive definite. */
 double vini_kkt_noise(vin_kkt *kkt, const vini_backend *ldlt);
+/* rank.c: were rows left out that are small beside the others, but too small for rounding; and are the
+ * accelerations that their right-hand side (kkt->b, of the solution that was refused) asks for of the
+ * others' size? */
+bool vini_kkt_dropped_small(const vin_kkt *kkt);
+bool vini_kkt_needs_small_rows(const vin_kkt *kkt);
+/* rank.c: VIN_SINGULAR when what a row makes of x is lost to underflow, so that no residual tells. */
+vin_status vini_kkt_check_sizes(vin_kkt *kkt);
+/* rank.c: largest entry of row i, of the largest of all. */
+double vini_kkt_row_size(const vin_kkt *kkt, vin_int i);
 /* rank.c: VIN_SINGULAR when a row was dropped because J H^-1 J' underflows. */
 vin_status vini_kkt_check_range(vin_kkt *kkt, const vini_backend *ldlt);
 
@@ -118,6 +162,20 @@ vin_status vini_kkt_need_primary(vin_kkt *kkt);
 
 /* vin_kkt_factor() for values that are known to be finite. */
 vin_status vini_kkt_factor_finite(vin_kkt *kkt, const double *h, const double *j, const double *c);
+
+/* Values to the places that slot says. */
+static inline void vini_kkt_place(double *restrict value, const vin_int *restrict slot,
+                                  vin_int count, const double *restrict from) {
+  vin_int i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const double a = from[i], b = from[i + 1], c = from[i + 2], d = from[i + 3];
+    value[slot[i]] = a;
+    value[slot[i + 1]] = b;
+    value[slot[i + 2]] = c;
+    value[slot[i + 3]] = d;
+  }
+  for (; i < count; i++) value[slot[i]] = from[i];
+}
 
 /* Values into K: checked, and (finite ones) stored without a factorisation. */
 vin_status vini_kkt_check_values(vin_kkt *kkt, const double *h, const double *j, const double *c);
@@ -144,6 +202,14 @@ vin_status vini_kkt_feed_rest(vin_kkt *kkt);
 /* solve.c: z := K0^-1 z with the factorisation as it is; r := b - K z, s := |K| |z| + |b|. */
 vin_status vini_kkt_apply_inverse(vin_kkt *kkt, vin_int count, double *z);
 void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, double *r, double *s);
+
+/* determined.c: does the present factorisation give reason to doubt that the solution is determined?
+ * VIN_SINGULAR: an error in the rows, relative to their terms (or a rounding, if that is more), moves z; s of
+ * vini_kkt_residual() is in kkt->s, kkt->r is overwritten. */
+/* Largest force whose rounding is a scale for bodies at rest; of kkt->b and its solution z. */
+double vini_kkt_credible_force(const vin_kkt *kkt, const double *z);
+bool vini_kkt_doubtful(const vin_kkt *kkt);
+vin_status vini_kkt_check_determined(vin_kkt *kkt, const double *z, double error);
 
 /* In place on count stacked vectors of n + m, without refinement or check, for callers whose own
  * iteration verifies the result. Dropped multipliers become 0. */

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A constraint row whose largest entry is this fraction of the others' is zero to rounding: in the
- * multiplier's pivot, which is quadratic in the row, this is factor.c's NEGLIGIBLE_PIVOT. */
-#define NEGLIGIBLE_ROW 1e-13
 /* Below it the terms of a multiplier's pivot, J^2 / H, have lost digits to underflow. */
 #define UNDERFLOW 1e-290
+/* Part of the largest entries that rounding of them, or of squares of that, may leave; entries below it are
+ * in other units. */
+#define SMALLEST_ROUNDING 1e-40
+/* Times the largest acceleration that forces or other rows ask for, a row may ask for more. */
+#define PLAUSIBLE 1e6
 /* Binary exponent of H up to which its rows and those of size 1 make one scale for UMFPACK, whose
  * smallest accepted ratio of pivots is 1e-15. */
 #define LARGEST_EXPONENT 40
@@ -99,7 +101,7 @@ static void choose_scale(vin_kkt *kkt, const double *size, double least) {
 
 static vin_status find(vin_kkt *kkt, double *size, columns *a, vin_int *rank) {
   measure_rows(kkt, size);
-  double least = NEGLIGIBLE_ROW * vini_max_abs(size, kkt->m);
+  const double least = kkt->small_kept ? 0 : VINI_NEGLIGIBLE_ROW * vini_max_abs(size, kkt->m);
   transpose(kkt, size, least, a);
   choose_scale(kkt, size, least);
   vin_csc matrix = {.rows = kkt->n + kkt->m,
@@ -144,6 +146,71 @@ vin_status vini_kkt_reveal_rank(vin_kkt *kkt) {
   return VIN_OK;
 }
 
+/* Was a row left out that is so small beside the others that this must be a matter of units, and none that
+ * may be rounding? size: m, of each row; *least: what is small. */
+static bool small_dropped(const vin_kkt *kkt, double *size, double *least) {
+  bool any = false;
+  if (kkt->dropped_count == 0) return false;
+  measure_rows(kkt, size);
+  const double largest = vini_max_abs(size, kkt->m);
+  *least = VINI_NEGLIGIBLE_ROW * largest;
+  for (vin_int d = 0; d < kkt->dropped_count; d++) {
+    const double here = size[kkt->dropped_rows[d]];
+    if (here == 0 || here > *least) continue;
+    if (here > SMALLEST_ROUNDING * largest) return false;
+    any = true;
+  }
+  return any;
+}
+
+bool vini_kkt_dropped_small(const vin_kkt *kkt) {
+  double least;
+  return small_dropped(kkt, kkt->pivot, &least); /* free between factorisations */
+}
+
+bool vini_kkt_needs_small_rows(const vin_kkt *kkt) {
+  double *size = kkt->pivot, *g = kkt->b + kkt->n, asked = 0, least;
+  if (!small_dropped(kkt, size, &least)) return false;
+  for (vin_int j = 0; j < kkt->n; j++) { /* each column starts with its diagonal */
+    const double inertia = fabs(kkt->k->value[kkt->k->start[j]]);
+    if (inertia > 0) asked = vini_max(asked, fabs(kkt->b[j]) / inertia);
+  }
+  for (vin_int i = 0; i < kkt->m; i++) {
+    if (size[i] > least) asked = vini_max(asked, fabs(g[i]) / size[i]);
+  }
+  for (vin_int d = 0; d < kkt->dropped_count; d++) {
+    const vin_int i = kkt->dropped_rows[d];
+    if (size[i] > least || size[i] == 0) continue;
+    if (fabs(g[i]) / size[i] > PLAUSIBLE * asked) return false;
+  }
+  return true;
+}
+
+static vin_status too_small(vin_kkt *kkt, vin_int i, double value) {
+  char name[96];
+  vini_kkt_constraint_name(kkt, i, name, sizeof name);
+  return vini_fail(&kkt->object, VIN_SINGULAR,
+                   "the entries of %s are so small (%.1g) that J H^-1 J' underflows: choose other "
+                   "units",
+                   name, value);
+}
+
+vin_status vini_kkt_check_sizes(vin_kkt *kkt) {
+  double *size = kkt->pivot;
+  measure_rows(kkt, size);
+  for (vin_int i = 0; i < kkt->m; i++) {
+    if (size[i] > 0 && size[i] < UNDERFLOW) return too_small(kkt, i, size[i]);
+  }
+  return VIN_OK;
+}
+
+double vini_kkt_row_size(const vin_kkt *kkt, vin_int i) {
+  double *size = kkt->pivot;
+  measure_rows(kkt, size);
+  const double largest = vini_max_abs(size, kkt->m);
+  return largest > 0 ? size[i] / largest : 1;
+}
+
 double vini_kkt_noise(vin_kkt *kkt, const vini_backend *ldlt) {
   double noise = 0;
   if (!ldlt->table->pivots(ldlt, kkt->pivot, kkt->pivot_scale)) return 0;
@@ -172,17 +239,12 @@ vin_status vini_kkt_check_range(vin_kkt *kkt, const vini_backend *ldlt) {
   EACH_ENTRY(kkt, j, at) {
     const vin_int i = kkt->k->row[at] - n;
     const double value = fabs(kkt->k->value[at]);
-    if (i < 0 || !kkt->dropped[i] || value <= NEGLIGIBLE_ROW * largest) continue;
+    if (i < 0 || !kkt->dropped[i]) continue;
+    if (value <= (kkt->small_kept ? 0 : VINI_NEGLIGIBLE_ROW * largest)) continue;
     if (kkt->pivot_scale[n + i] >= UNDERFLOW) continue;
-    char name[96];
-    vini_kkt_constraint_name(kkt, i, name, sizeof name);
     memset(kkt->dropped, 0, (size_t)kkt->m);
     kkt->dropped_count = 0;
-    return vini_fail(
-        &kkt->object, VIN_SINGULAR,
-        "the entries of %s are so small (%.1g) that J H^-1 J' underflows: choose other "
-        "units",
-        name, value);
+    return too_small(kkt, i, value);
   }
   return VIN_OK;
 }

@@ -7,9 +7,15 @@
 
 /* A force row's residual below this fraction of its terms is their rounding, not an error of x. */
 #define TERM_ROUNDING (8 * DBL_EPSILON)
+/* The same of a constraint row whose own terms vanish, with room for many bodies between. */
+#define WIDE_ROUNDING 1e-12
+/* and of one that is judged by the largest force, or was dropped, which no sweep can improve. */
+#define FEW_ROUNDINGS (64 * DBL_EPSILON)
 /* Sweeps beyond vin_kkt_options.max_refinements, see sweep_until_passed(). */
 #define SHRINKS 100.0
 enum { MOST_SWEEPS = 40 };
+/* A sweep that leaves more than this of the residual gains nothing. */
+#define LEAST_GAIN 0.5
 
 /* Row-wise backward errors of one solution: largest among force and constraint rows. */
 typedef struct verdict {
@@ -77,20 +83,56 @@ void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, dou
   }
 }
 
-/* Where a row's own terms all vanish (a chain at rest has no horizontal force), its residual is
- * judged by what the row could hold: its largest entries times the largest acceleration and
- * multiplier. */
-static void widen_scales(const vin_kkt *kkt, const double *z, double *s) {
+/* wide[n + i] := sum_j |J_ij| a_j with a_j what forces[j], at most `force` (or `force` on each, where that
+ * is NULL) makes of H_jj, but no more than `most`; that of a coordinate without mass is the largest of the
+ * others. */
+static void spread_accelerations(const vin_kkt *kkt, const double *forces, double force,
+                                 double most, double *wide) {
   const vin_sparse *k = kkt->k;
-  double a = vini_max_abs(z, kkt->n), lambda = vini_max_abs(z + kkt->n, kkt->m);
-  for (vin_int j = 0; j < kkt->n + kkt->m; j++) {
-    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
-      vin_int i = k->row[at];
-      double value = fabs(k->value[at]);
-      s[i] = vini_max(s[i], value * (j < kkt->n ? a : lambda));
-      s[j] = vini_max(s[j], value * (i < kkt->n ? a : lambda));
+  double largest = 0;
+  for (int massless = 0; massless < 2; massless++) {
+    for (vin_int j = 0; j < kkt->n; j++) {
+      const double inertia = fabs(k->value[k->start[j]]); /* each column starts with its diagonal */
+      if ((inertia == 0) != (massless == 1)) continue;
+      const double here = forces != NULL ? vini_min(forces[j], force) : force;
+      const double known = vini_min(most, massless ? largest : here / inertia);
+      largest = vini_max(largest, known);
+      for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
+        if (k->row[at] >= kkt->n) wide[k->row[at]] += fabs(k->value[at]) * known;
+      }
     }
   }
+}
+
+/* Scales of rows whose own terms all vanish, or nearly: a chain that hangs at rest has x = 0 whatever its
+ * forces. x_j is known to a rounding of what accelerates it, the terms s_j of its force row over
+ * H_jj; a constraint row whose terms are no more than |J| times that is judged by it. Not by the largest
+ * acceleration: under mass ratios that of the light bodies is no scale for the heavy ones; nor is a row
+ * that has terms of its own, or constraints that are nearly dependent pass with an x of the size of their
+ * huge multipliers' rounding. No more than the largest acceleration either, since forces over tiny masses
+ * make a generous scale.
+ * by_all: by a rounding of the largest force instead, force rows too, since rounding of what a chain is
+ * pulled by at its ends goes through all of it. */
+static const double *widen_scales(const vin_kkt *kkt, const double *z, const double *s,
+                                  bool by_all) {
+  const vin_kkt_options *o = &kkt->options;
+  double *wide = kkt->pivot_scale; /* free between factorisations */
+  const double credible = vini_kkt_credible_force(kkt, z);
+  const double force = by_all ? vini_min(vini_max_abs(s, kkt->n), credible) : credible;
+  const double most = by_all ? HUGE_VAL : vini_max_abs(z, kkt->n);
+  for (vin_int i = 0; i < kkt->n; i++) wide[i] = by_all ? force : 0;
+  memset(wide + kkt->n, 0, (size_t)kkt->m * sizeof *wide);
+  spread_accelerations(kkt, by_all ? NULL : s, force, most, wide);
+  for (vin_int i = 0; i < kkt->n + kkt->m; i++) {
+    const bool row = i >= kkt->n, dropped = row && kkt->dropped[i - kkt->n];
+    const double share = by_all || dropped ? FEW_ROUNDINGS : WIDE_ROUNDING;
+    const double tolerance = !row      ? o->force_tolerance
+                             : dropped ? o->contradiction_tolerance
+                                       : o->constraint_tolerance;
+    const bool rounding = s[i] <= share * wide[i];
+    wide[i] = rounding ? vini_max(s[i], wide[i] * vini_min(1, share / tolerance)) : s[i];
+  }
+  return wide;
 }
 
 static verdict judge_rows(const vin_kkt *kkt, const double *r, const double *s) {
@@ -114,43 +156,34 @@ static bool passes(const vin_kkt *kkt, const verdict *v) {
          v->constraint <= kkt->options.constraint_tolerance;
 }
 
-/* A chain that hangs at rest has x = 0 whatever its forces, and constraint rows without any term:
- * they are judged by the accelerations that the largest force would cause, |J| max |f| / diag H. Not by
- * the forces at their own coordinates: what a chain is pulled by at its ends goes through all of its
- * multipliers, and their rounding accelerates what is between. */
-static void widen_by_forces(const vin_kkt *kkt, const double *b, double *s) {
-  const vin_sparse *k = kkt->k;
-  const double force = vini_max_abs(b, kkt->n);
-  for (vin_int j = 0; j < kkt->n; j++) {
-    double inertia = fabs(k->value[k->start[j]]); /* each column starts with its diagonal */
-    if (inertia == 0) continue;
-    for (vin_int at = k->start[j]; at < k->start[j + 1]; at++) {
-      vin_int i = k->row[at];
-      if (i >= kkt->n) s[i] = vini_max(s[i], fabs(k->value[at]) * force / inertia);
-    }
-  }
+static bool satisfies(const vin_kkt *kkt, const verdict *v) {
+  return passes(kkt, v) && v->contradiction <= kkt->options.contradiction_tolerance;
 }
 
-static verdict judge(vin_kkt *kkt, const double *b, const double *z, bool by_forces) {
-  vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
-  verdict v = judge_rows(kkt, kkt->r, kkt->s);
-  if (passes(kkt, &v) && v.contradiction <= kkt->options.contradiction_tolerance) return v;
-  widen_scales(kkt, z, kkt->s);
-  if (by_forces) widen_by_forces(kkt, b, kkt->s);
-  return judge_rows(kkt, kkt->r, kkt->s);
+/* The verdict on z with residual r and own scales s; by_all: by the largest force, too. */
+static verdict judge(const vin_kkt *kkt, const double *z, bool by_all) {
+  const verdict v = judge_rows(kkt, kkt->r, kkt->s);
+  if (satisfies(kkt, &v)) return v;
+  return judge_rows(kkt, kkt->r, widen_scales(kkt, z, kkt->s, by_all));
 }
 
-/* z += K^-1 (b - K z). Residuals of force rows that are only rounding are left alone: multipliers
- * of 1e4 N are rounded to 1e-12 N, and to balance that a mass of 1 g must accelerate by 1e-9,
- * which no number of sweeps removes. */
+/* The same when all sweeps are done. */
+static verdict judge_finally(const vin_kkt *kkt, const double *z) {
+  const verdict v = judge(kkt, z, false);
+  return passes(kkt, &v) ? v : judge(kkt, z, true);
+}
+
+/* z += K^-1 r, with r = b - K z and s; then those of the new z. Residuals of force rows that are only
+ * rounding are left alone: multipliers of 1e4 N are rounded to 1e-12 N, and to balance that a mass
+ * of 1 g must accelerate by 1e-9, which no number of sweeps removes. */
 static vin_status sweep_once(vin_kkt *kkt, const double *b, double *z) {
-  vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
   for (vin_int i = 0; i < kkt->n; i++) {
     if (fabs(kkt->r[i]) <= TERM_ROUNDING * kkt->s[i]) kkt->r[i] = 0;
   }
   VINI_TRY(vini_kkt_apply_inverse(kkt, 1, kkt->r));
   kkt->stats.refinements++;
   for (vin_int i = 0; i < kkt->n + kkt->m; i++) z[i] += kkt->r[i];
+  vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
   return VIN_OK;
 }
 
@@ -167,6 +200,22 @@ static vin_status refuse(vin_kkt *kkt, const verdict *v) {
                    "the solution misses force row %d by %.3g of its scale (limit %.1g) after %d "
                    "refinements",
                    (int)v->worst_force, v->force, kkt->options.force_tolerance, kkt->refinements);
+}
+
+static vin_status contradicts(vin_kkt *kkt, const verdict *v) {
+  char name[96];
+  vini_kkt_constraint_name(kkt, v->worst_contradiction, name, sizeof name);
+  const double size = vini_kkt_row_size(kkt, v->worst_contradiction);
+  if (size <= VINI_NEGLIGIBLE_ROW) {
+    return vini_fail(
+        &kkt->object, VIN_SINGULAR,
+        "the entries of %s are %.1g of the others', which may be rounding of zeros, and "
+        "it is missed by %.3g of its scale: choose other units",
+        name, size, v->contradiction);
+  }
+  return vini_fail(&kkt->object, VIN_SINGULAR,
+                   "%s depends on the other constraints and contradicts them by %.3g of its scale",
+                   name, v->contradiction);
 }
 
 /* The verdict on a solution as the solver leaves it: the same numbers as judge()'s, in one pass over K.
@@ -205,7 +254,8 @@ static vin_status sweep_until_passed(vin_kkt *kkt, const double *b, double *z, v
                                      int *sweep) {
   const int most = kkt->options.max_refinements;
   double left = HUGE_VAL;
-  for (*v = judge(kkt, b, z, false); !passes(kkt, v); *v = judge(kkt, b, z, false)) {
+  vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
+  for (*v = judge(kkt, z, false); !passes(kkt, v); *v = judge(kkt, z, false)) {
     const double now = missed(kkt, b);
     const bool shrinks = now > 0 && now * SHRINKS <= left;
     if (*sweep >= most && !(most > 0 && *sweep < MOST_SWEEPS && shrinks)) break;
@@ -213,8 +263,25 @@ static vin_status sweep_until_passed(vin_kkt *kkt, const double *b, double *z, v
     VINI_TRY(sweep_once(kkt, b, z));
     ++*sweep;
   }
-  if (*sweep >= most) *v = judge(kkt, b, z, true);
+  *v = judge_finally(kkt, z);
   return VIN_OK;
+}
+
+/* A doubtful factorisation: sweeps as long as they gain, since a residual within the tolerance leaves as much
+ * more than rounding in x; then, is z determined? */
+static vin_status settle(vin_kkt *kkt, const double *b, double *z, verdict *v, int *sweep) {
+  double last = HUGE_VAL;
+  vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
+  for (verdict now = judge_rows(kkt, kkt->r, kkt->s);; now = judge_rows(kkt, kkt->r, kkt->s)) {
+    const double worst = vini_max(now.force, now.constraint);
+    if (worst <= TERM_ROUNDING || worst > LEAST_GAIN * last || *sweep >= MOST_SWEEPS) break;
+    last = worst;
+    VINI_TRY(sweep_once(kkt, b, z));
+    ++*sweep;
+  }
+  *v = judge_finally(kkt, z);
+  if (!satisfies(kkt, v)) return VIN_OK;
+  return vini_kkt_check_determined(kkt, z, vini_max(v->force, v->constraint));
 }
 
 /* Refines one column until it passes. */
@@ -223,24 +290,18 @@ static vin_status refine(vin_kkt *kkt, const double *f, const double *g, double 
   double *b = kkt->b;
   int sweep = 0;
   verdict v = judge_first(kkt, f, g, z);
-  if (!passes(kkt, &v) || v.contradiction > kkt->options.contradiction_tolerance) {
+  const bool fine = satisfies(kkt, &v), doubtful = vini_kkt_doubtful(kkt);
+  if (!fine || doubtful) {
     memcpy(b, f, n * sizeof *b);
     if (m > 0) memcpy(b + n, g, m * sizeof *b);
-    VINI_TRY(sweep_until_passed(kkt, b, z, &v, &sweep));
   }
+  if (!fine) VINI_TRY(sweep_until_passed(kkt, b, z, &v, &sweep));
+  if (doubtful && satisfies(kkt, &v)) VINI_TRY(settle(kkt, b, z, &v, &sweep));
   kkt->refinements = vini_max_int(kkt->refinements, sweep);
   kkt->force_residual = vini_max(kkt->force_residual, v.force);
   kkt->constraint_residual = vini_max(kkt->constraint_residual, v.constraint);
   if (!passes(kkt, &v)) return refuse(kkt, &v);
-  if (v.contradiction > kkt->options.contradiction_tolerance) {
-    char name[96];
-    vini_kkt_constraint_name(kkt, v.worst_contradiction, name, sizeof name);
-    return vini_fail(
-        &kkt->object, VIN_SINGULAR,
-        "%s depends on the other constraints and contradicts them by %.3g of its scale", name,
-        v.contradiction);
-  }
-  return VIN_OK;
+  return satisfies(kkt, &v) ? VIN_OK : contradicts(kkt, &v);
 }
 
 static vin_status grow(vin_kkt *kkt, vin_int count) {

@@ -60,12 +60,21 @@ enum {
 /* Numbers of a link in a run of point masses (ldlt_kernel.h), which has them instead of a panel. */
 enum { VINI_POINT_NUMBERS = 11 };
 
+/* How the nine entries of a point stand in the matrix: column by column in a row, with this rod's or the next
+ * one's part before the other, or in some other way. */
+typedef enum vini_nodes {
+  VINI_NODES_ANYWHERE,
+  VINI_NODES_HERE_FIRST,
+  VINI_NODES_NEXT_FIRST
+} vini_nodes;
+
 typedef struct vini_front_run {
   vini_front_kind kind;
-  vin_int count;  /* fronts; of points a multiple of 4 */
-  vin_int first;  /* column of the first one; four columns each */
-  vin_int before; /* front that comes next and is the parent of the last one */
-  vin_int child;  /* front whose square gives the first one's update and takes the last one's */
+  vini_nodes nodes; /* of a run of points */
+  vin_int count;    /* fronts; of points a multiple of 4 */
+  vin_int first;    /* column of the first one; four columns each */
+  vin_int before;   /* front that comes next and is the parent of the last one */
+  vin_int child;    /* front whose square gives the first one's update and takes the last one's */
   int64_t panel, panel_step;
   int64_t node, node_step; /* unknown x of the first one; y, z follow */
   int64_t rod, rod_step;   /* its multiplier */

@@ -1,7 +1,7 @@
 /* ldlt_kernel - factorisation and substitution, compiled for the plain instruction set and, on x86-64,
  * for AVX2 with fused multiply-add; the processor is asked once, at creation. */
 #include "linsys/ldlt_kernel.h"
-#include "base/kernel.h"
+#include "base/lanes.h"
 
 #include <float.h>
 #include <math.h>
@@ -38,13 +38,16 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
   t->negative += inverse < 0;
 }
 
-/* Numbers of the links that start at a, one in each lane; {first, v[0], v[1], v[2]}. */
+/* Numbers of four links, the first one's at a, one in each lane, and back. */
 #define STRIDED(a, step) ((v4){(a)[0], (a)[step], (a)[2 * (step)], (a)[3 * (step)]})
-#if defined(__clang__)
-#define SHIFTED_UP(first, v) __builtin_shufflevector(v, ((v4){first}), 4, 0, 1, 2)
-#else
-#define SHIFTED_UP(first, v) __builtin_shuffle(v, ((v4){first}), ((v4i){4, 0, 1, 2}))
-#endif
+#define LINKS(a, step) (a), (a) + (step), (a) + 2 * (step), (a) + 3 * (step)
+#define SPREAD(a, step, v)                                                                         \
+  do {                                                                                             \
+    (a)[0] = (v)[0];                                                                               \
+    (a)[step] = (v)[1];                                                                            \
+    (a)[2 * (step)] = (v)[2];                                                                      \
+    (a)[3 * (step)] = (v)[3];                                                                      \
+  } while (0)
 
 /* Number u of one (b) or two (b, b2) right-hand sides. */
 #define LOAD_one(u) b[u]
@@ -89,9 +92,8 @@ static inline v2 plain_fma_two(double a, v2 b, v2 c) {
 }
 
 #ifdef VINI_KERNEL_AVX2
-#include <immintrin.h>
-
 #define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
+
 AVX2_INLINE void avx2_lower(v4 *a, const v4 *b) {
   *a = (v4)_mm256_min_pd((__m256d)*a, (__m256d)*b);
 }

@@ -41,7 +41,7 @@ static bool lanes_pivots(const vini_backend *backend, double *d, double *scale) 
 /* Numbers of `memory`. */
 static int64_t numbers_held(const vini_lane_plan *plan) {
   return vini_whole_lines(plan->value_count) + vini_whole_lines(plan->buffer_count) +
-         vini_whole_lines(vini_lanes_work(plan)) + 2 * vini_whole_lines(plan->positions) +
+         vini_whole_lines(vini_lanes_work(plan)) + 4 * vini_whole_lines(plan->positions) +
          VINI_LINE;
 }
 
@@ -113,6 +113,8 @@ static vin_status allocate(vini_lanes *x) {
   x->work = x->buffer + vini_whole_lines(plan->buffer_count);
   x->inverse = x->work + vini_whole_lines(vini_lanes_work(plan));
   x->scale = x->inverse + vini_whole_lines(plan->positions);
+  x->forward[0] = x->scale + vini_whole_lines(plan->positions);
+  x->forward[1] = x->forward[0] + vini_whole_lines(plan->positions);
   return VIN_OK;
 }
 

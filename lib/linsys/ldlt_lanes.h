@@ -19,6 +19,10 @@
  * and behind it the magnitudes; what a front leaves stays in its square. Both are added to the parent by
  * one list of places for each row, not for each entry.
  *
+ * Bodies. A leaf with few rows needs no program but places: its columns act one by one on what they meet, but for
+ * the last ones (`coupled`: 2, 3 or 6 of them, or none), which are full or nearly so, as in the rotation of a
+ * rigid body, and are worked on as a dense trapezoid with a few zeros.
+ *
  * "Position" numbers the pivots as they are stored: batch by batch, pivot by pivot, lane by lane, then
  * front by front. */
 #ifndef VINI_LDLT_LANES_H
@@ -26,7 +30,9 @@
 
 #include "linsys/ldlt_tree.h"
 
-enum { VINI_LANES = 4, VINI_LEAF_PIVOTS = 12, VINI_LEAF_ROWS = 64 };
+enum { VINI_LANES = 4, VINI_LEAF_PIVOTS = 12, VINI_LEAF_ROWS = 64, VINI_BODY_ROWS = 32 };
+enum { VINI_BODY_COLUMN = 12 };            /* numbers of a column that acts by itself */
+enum { VINI_LANE_BYTES = 8 * VINI_LANES }; /* of one number in all lanes */
 
 /* Places in plan->code, all in local numbers. Work of a leaf: diagonals of pivots and rows, the magnitudes that
  * were added up to them, the numbers of the panel times d. Loops over these lists are flat: what a processor
@@ -38,10 +44,18 @@ enum { VINI_LANES = 4, VINI_LEAF_PIVOTS = 12, VINI_LEAF_ROWS = 64 };
  *             of the column); then groups for what is left of the update beside its diagonal: terms, count,
  *             then for each of `count` targets its place and `terms` pairs of numbers; VINI_GROUPS_END
  *  forward    column of each number of the panel
- *  backward   number, column, row: the panel's numbers from the last row to the first */
+ *  backward   number, column, row: the panel's numbers from the last row to the first
+ * Of a body, with all places in bytes: the work holds the diagonal of the pivots, the panel times d, the
+ * update, and the magnitudes of pivots and rows.
+ *  entry, column   as above
+ *  zero       places in the panel that no entry of the matrix fills, `zeros` of them
+ *  row        row of each number of the panel
+ *  factor     for each column that is not coupled where its rows meet: all pairs of them, by columns */
 typedef struct vini_leaf_kind {
   vin_int pivots, rows, numbers, entries;
-  int64_t entry, column, row, factor, forward, backward;
+  bool body;
+  vin_int coupled, zeros;
+  int64_t entry, column, row, factor, forward, backward, zero;
 } vini_leaf_kind;
 
 #define VINI_GROUPS_END 0xffffu
@@ -49,10 +63,17 @@ typedef struct vini_leaf_kind {
 typedef struct vini_batch {
   vin_int kind, count; /* leaves */
   vin_int position;    /* of its first pivot, a multiple of 4 */
-  vin_int index;  /* into plan->index: unknowns of the pivots, then of the rows, lanes together */
-  int64_t source; /* into plan->source: entries of the matrix, lanes together */
+  vin_int index; /* into plan->index: unknowns of the pivots, then of the rows, lanes together */
+  int64_t
+      source; /* into plan->source: entries of the matrix, lanes together; of a body: the first ones of runs */
   int64_t value;  /* into the values of L */
   int64_t update; /* into the buffer */
+  /* of a body: */
+  int64_t
+      run; /* into plan->code: the number of runs, entries that stand side by side in the matrix in each lane;
+                     for each of them its length, then the places */
+  bool
+      pivot_run; /* all lanes are in use, and the unknowns of the pivots stand side by side in each */
 } vini_batch;
 
 /* A part of a front that was left by a child. */

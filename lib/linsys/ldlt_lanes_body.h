@@ -60,26 +60,6 @@ KERNEL_INLINE const uint16_t *KERNEL(groups)(const uint16_t *c, const v4 *u, con
   return c + 1;
 }
 
-/* 1/d of one pivot in all lanes; *good: none was weak. careful: weak ones are handled one by one. */
-KERNEL_INLINE void KERNEL(batch_pivot)(vini_lanes *x, vini_lanes_tally *t, const vini_batch *batch,
-                                       vin_int position, const v4 *pivot, const v4 *magnitude,
-                                       v4i *good, const bool careful) {
-  const v4 d = *pivot, scale = *magnitude, size = MAGNITUDE(d), least = x->threshold * scale;
-  const v4 tiny = (v4){0} + DBL_MIN, huge = (v4){0} + DBL_MAX;
-  v4i fine = (size > least) & (size > tiny) & (size <= huge);
-  v4 inverse = 1 / d;
-  if (careful) {
-    for (vin_int lane = 0; lane < batch->count; lane++) {
-      x->scale[position + lane] = scale[lane];
-      if (!fine[lane]) inverse[lane] = weak_pivot(x, t, position + lane, d[lane]);
-    }
-  }
-  *good &= fine;
-  inverse = (v4)((v4i)inverse & in_use[batch->count]);
-  *(v4 *)(x->inverse + position) = inverse;
-  *(v4 *)(x->scale + position) = scale;
-}
-
 /* The larger (smaller) of each lane. */
 KERNEL_INLINE void KERNEL(larger)(v4 *most, const v4 *x) {
   const v4i more = *x > *most;
@@ -92,31 +72,37 @@ KERNEL_INLINE void KERNEL(smaller)(v4 *least, const v4 *x) {
 }
 
 /* |d|, cancellation and inertia of all pivots that were kept (1/d is not 0). Behind the last position stand
- * zeros up to a multiple of four. */
+ * zeros up to a multiple of eight. Two of each, so that a comparison need not wait for the one before. */
 KERNEL_INLINE void KERNEL(survey)(const vini_lanes *x, vini_lanes_tally *t) {
-  v4 least = (v4){0} + DBL_MAX, most = {0}, cancellation = {0};
-  const v4 none = least;
+  const v4 none = (v4){0} + DBL_MAX;
+  v4 least[2] = {none, none}, most[2] = {{0}}, lost[2] = {{0}};
   v4i negative = {0};
-  for (vin_int k = 0; k < x->plan.positions; k += 4) {
-    const v4 inverse = *(const v4 *)(x->inverse + k), size = MAGNITUDE(inverse);
-    const v4 ratio = *(const v4 *)(x->scale + k) * size;
-    const v4i kept = size > (v4){0};
-    const v4 size_kept = (v4)(((v4i)size & kept) | ((v4i)none & ~kept));
-    KERNEL(smaller)(&least, &size_kept);
-    KERNEL(larger)(&most, &size);
-    KERNEL(larger)(&cancellation, &ratio);
-    negative += inverse < (v4){0};
+  for (vin_int k = 0; k < x->plan.positions; k += 8) {
+    VINI_UNROLL
+    for (int h = 0; h < 2; h++) {
+      const v4 inverse = *(const v4 *)(x->inverse + k + 4 * h), size = MAGNITUDE(inverse);
+      const v4 ratio = *(const v4 *)(x->scale + k + 4 * h) * size;
+      const v4i kept = size > (v4){0};
+      const v4 size_kept = (v4)(((v4i)size & kept) | ((v4i)none & ~kept));
+      KERNEL(smaller)(&least[h], &size_kept);
+      KERNEL(larger)(&most[h], &size);
+      KERNEL(larger)(&lost[h], &ratio);
+      negative += inverse < (v4){0};
+    }
   }
-  double small = least[0], large = most[0], lost = cancellation[0];
+  KERNEL(smaller)(&least[0], &least[1]);
+  KERNEL(larger)(&most[0], &most[1]);
+  KERNEL(larger)(&lost[0], &lost[1]);
+  double small = least[0][0], large = most[0][0], cancellation = lost[0][0];
   for (int lane = 0; lane < 4; lane++) {
-    small = fmin(small, least[lane]);
-    large = fmax(large, most[lane]);
-    lost = fmax(lost, cancellation[lane]);
+    small = fmin(small, least[0][lane]);
+    large = fmax(large, most[0][lane]);
+    cancellation = fmax(cancellation, lost[0][lane]);
     t->negative -= (vin_int)negative[lane];
   }
   t->smallest = large > 0 ? 1 / large : 0;
   t->largest = large > 0 ? 1 / small : 0;
-  t->cancellation = lost;
+  t->cancellation = cancellation;
 }
 
 /* Eliminates the leaves of a batch; false: a pivot is weak and careful is not set. */
@@ -124,6 +110,8 @@ KERNEL_APART bool KERNEL(batch)(vini_lanes *x, vini_lanes_tally *t, const vini_b
                                 const double *a, const bool careful) {
   const vini_lane_plan *plan = &x->plan;
   const vini_leaf_kind *kind = &plan->kind[batch->kind];
+  if (kind->body)
+    return careful ? KERNEL(careful_body)(x, t, batch, a) : KERNEL(body)(x, t, batch, a);
   const int pivots = kind->pivots, rows = kind->rows;
   const uint16_t *entry = plan->code + kind->entry, *column = plan->code + kind->column;
   const uint16_t *row = plan->code + kind->row;
@@ -141,8 +129,8 @@ KERNEL_APART bool KERNEL(batch)(vini_lanes *x, vini_lanes_tally *t, const vini_b
   const uint16_t *c = plan->code + kind->factor;
   for (int k = 0; k < pivots; k++) {
     const vin_int position = batch->position + VINI_LANES * k;
-    KERNEL(batch_pivot)(x, t, batch, position, d + k, scale + k, &good, careful);
-    const v4 inverse = *(const v4 *)(x->inverse + position);
+    v4 inverse;
+    KERNEL(batch_pivot)(x, t, batch, position, d + k, scale + k, &good, &inverse, careful);
     for (int e = column[k]; e < column[k + 1]; e++) {
       const v4 entry_l = u[e] * inverse, product = u[e] * entry_l;
       l[e] = entry_l;
@@ -358,8 +346,9 @@ KERNEL_INLINE void KERNEL(chain_assemble)(const vini_lanes *x, const vini_lane_f
 /* Its rows' part, from the leaf's update and the finished columns. */
 KERNEL_INLINE void KERNEL(chain_update)(vini_lanes *x, const vini_lane_front *front,
                                         const int pivots, const int rows, v4 (*c)[4], v4 (*l)[4],
-                                        const v4 *m) {
+                                        const v4 *m, const double inverse) {
   const int below = (pivots + 3) / 4 * 4, size = pivots + rows, ld = below + (rows + 3) / 4 * 4;
+  const bool early = pivots <= EARLY_PIVOTS;
   const double *u = x->buffer + x->plan.child[front->child].update;
   double *restrict f = x->buffer + front->square;
   VINI_UNROLL
@@ -370,7 +359,8 @@ KERNEL_INLINE void KERNEL(chain_update)(vini_lanes *x, const vini_lane_front *fr
       VINI_UNROLL
       for (int i = 0; i < 4; i++) sum[i] = KERNEL(of_leaf)(u, 4 * v + i, j, pivots, below, size);
       VINI_UNROLL
-      for (int k = 0; k < pivots; k++) sum -= l[k][j / 4][j % 4] * c[k][v];
+      for (int k = 0; k < pivots - early; k++) sum -= l[k][j / 4][j % 4] * c[k][v];
+      if (early) sum -= c[pivots - 1][j / 4][j % 4] * c[pivots - 1][v] * inverse;
       *(v4 *)(f + j * ld + 4 * v) = sum;
     }
   }
@@ -382,14 +372,15 @@ KERNEL_INLINE void KERNEL(chain_front)(vini_lanes *x, vini_lanes_tally *t,
                                        const vini_lane_front *front, const double *a,
                                        const int pivots, const int rows) {
   const int top = (pivots + 3) / 4, vectors = top + (rows + 3) / 4;
+  const bool early = pivots <= EARLY_PIVOTS; /* u u' while 1/d is awaited */
   double *restrict triangle = x->value + front->value;
   double *restrict rectangle = triangle + pivots * (pivots - 1) / 2 + 4;
   v4 c[8][4], l[8][4], m[4];
+  double inverse = 0;
   KERNEL(chain_assemble)(x, front, a, pivots, rows, c, m);
   VINI_UNROLL
   for (int k = 0; k < pivots; k++) {
-    const double inverse =
-        KERNEL(front_pivot)(x, t, front->position + k, c[k][k / 4][k % 4], m[k / 4][k % 4]);
+    inverse = KERNEL(front_pivot)(x, t, front->position + k, c[k][k / 4][k % 4], m[k / 4][k % 4]);
     VINI_UNROLL
     for (int v = k / 4; v < vectors; v++) {
       l[k][v] = c[k][v] * inverse;
@@ -398,7 +389,9 @@ KERNEL_INLINE void KERNEL(chain_front)(vini_lanes *x, vini_lanes_tally *t,
     VINI_UNROLL
     for (int j = k + 1; j < pivots; j++) {
       VINI_UNROLL
-      for (int v = j / 4; v < vectors; v++) c[j][v] -= l[k][j / 4][j % 4] * c[k][v];
+      for (int v = j / 4; v < vectors; v++) {
+        c[j][v] -= early ? c[k][j / 4][j % 4] * c[k][v] * inverse : l[k][j / 4][j % 4] * c[k][v];
+      }
       triangle[k * (pivots - 1) - k * (k - 1) / 2 + j - k - 1] = l[k][j / 4][j % 4];
     }
     VINI_UNROLL
@@ -406,7 +399,7 @@ KERNEL_INLINE void KERNEL(chain_front)(vini_lanes *x, vini_lanes_tally *t,
       *(v4 *)(rectangle + k * rows + 4 * (v - top)) = l[k][v];
     }
   }
-  KERNEL(chain_update)(x, front, pivots, rows, c, l, m);
+  KERNEL(chain_update)(x, front, pivots, rows, c, l, m, inverse);
 }
 
 KERNEL_APART void KERNEL(chain_front_3)(vini_lanes *x, vini_lanes_tally *t,

@@ -27,14 +27,18 @@ typedef struct vini_lane_builder {
   vin_int *leaf_pivot, *leaf_row, *leaf_source;
   vin_int *front_of;     /* n: front of a column that is in no leaf */
   vin_int *front_parent; /* plan->front_count */
-  vin_int *pending;      /* plan->batch_count: leaves whose update has not been taken */
-  vin_int *mark;         /* n */
+  const vini_leaf *
+      *lane; /* VINI_LANES * plan->batch_count: leaves by batches, the first in lanes left over */
+  vin_int *pending; /* plan->batch_count: leaves whose update has not been taken */
+  vin_int *mark;    /* n */
   int64_t code_room;
 } vini_lane_builder;
 
 /* Places of the numbers of a leaf's panel, while its kind is made. */
 typedef struct vini_leaf_shape {
   vin_int pivots, rows, numbers, entries;
+  bool body;
+  vin_int coupled;
   int16_t number[VINI_LEAF_PIVOTS][VINI_LEAF_PIVOTS + VINI_LEAF_ROWS]; /* -1: zero */
   uint16_t column[VINI_LEAF_PIVOTS + 1];
   uint16_t row[VINI_LEAF_PIVOTS * (VINI_LEAF_PIVOTS + VINI_LEAF_ROWS)];
@@ -57,7 +61,11 @@ vin_status vini_find_leaves(vini_lane_builder *b);
 vin_status vini_find_kinds(vini_lane_builder *b, bool *fits);
 /* ldlt_lanes_fill.c: all lists, for which there is memory already. */
 vin_status vini_lane_fill(vini_lane_builder *b);
-/* ldlt_leaf_code.c: the program of a new kind, appended to plan->code. */
+/* ldlt_leaf_code.c: the program of a new kind, appended to plan->code; any code. */
 vin_status vini_leaf_kind_add(vini_lane_builder *b, const vini_leaf_shape *shape);
+vin_status vini_lane_append(vini_lane_builder *b, const uint16_t *code, int64_t count);
+/* ldlt_leaf_runs.c: runs of the entries of bodies, appended to plan->code; plan->source of bodies. */
+vin_status vini_find_leaf_runs(vini_lane_builder *b);
+void vini_fill_leaf_runs(vini_lane_builder *b);
 
 #endif

@@ -28,7 +28,7 @@ static void fill_batches(vini_lane_builder *b) {
       for (vin_int i = 0; i < leaf->rows; i++) {
         index[VINI_LANES * i] = order[b->leaf_row[leaf->row + i]];
       }
-      for (vin_int e = 0; e < kind->entries; e++) {
+      for (vin_int e = 0; e < kind->entries && !kind->body; e++) {
         plan->source[batch->source + VINI_LANES * e + lane] = b->leaf_source[leaf->source + e];
       }
     }
@@ -276,6 +276,7 @@ vin_status vini_lane_fill(vini_lane_builder *b) {
       if (b->leaf_of[k] < 0) pivots[next[b->front_of[k]]++] = k;
     }
     fill_batches(b);
+    vini_fill_leaf_runs(b);
     link_children(b, &children);
     status = fill_fronts(b, &children, pivots);
   } else {

@@ -18,12 +18,13 @@ typedef struct vini_lanes {
   vini_backend backend;
   vini_object *object;
   vini_lane_plan plan;
-  double *memory;           /* what the next five stand in, at multiples of 64 bytes */
-  double *value;            /* L */
-  double *buffer;           /* updates and squares */
-  double *work;             /* numbers of a batch, columns of a front, right-hand sides */
-  double *inverse;          /* positions: 1/d, 0 for a dropped one or a lane left over */
-  double *scale;            /* positions: what was added up to d */
+  double *memory;     /* what the next six stand in, at multiples of 64 bytes */
+  double *value;      /* L */
+  double *buffer;     /* updates and squares */
+  double *work;       /* numbers of a batch, columns of a front, right-hand sides */
+  double *inverse;    /* positions: 1/d, 0 for a dropped one or a lane left over */
+  double *scale;      /* positions: what was added up to d */
+  double *forward[2]; /* positions, for two right-hand sides: of bodies after the forward pass */
   unsigned char *droppable; /* positions */
   unsigned char *dropped;   /* n, by unknowns */
   double threshold;         /* |d| < threshold * scale is dropped where droppable */

@@ -117,7 +117,8 @@ static vin_status place_parts(vini_lane_builder *b) {
     batch->value = plan->value_count;
     positions += VINI_LANES * (int64_t)kind->pivots;
     plan->index_count += VINI_LANES * size;
-    plan->source_count += VINI_LANES * (int64_t)kind->entries;
+    plan->source_count +=
+        VINI_LANES * (int64_t)(kind->body ? plan->code[batch->run] : kind->entries);
     plan->value_count += VINI_LANES * (int64_t)kind->numbers;
     plan->max_size = vini_max_int(plan->max_size, (vin_int)size);
     if (positions > INT32_MAX || plan->index_count > INT32_MAX) break;
@@ -206,6 +207,7 @@ static vin_status build(vini_lane_builder *b, bool *fits) {
   *fits = pays(b, filled);
   if (!*fits) return VIN_OK;
   VINI_TRY(list_fronts(b));
+  VINI_TRY(vini_find_leaf_runs(b));
   VINI_TRY(place_parts(b));
   VINI_TRY(allocate(b));
   return vini_lane_fill(b);
@@ -221,8 +223,9 @@ vin_status vini_lane_plan_build(vini_object *object, vini_lane_plan *plan, const
   vin_status status = vini_ldlt_tree_build(object, &b.tree, matrix, order);
   if (status == VIN_OK) status = build(&b, fits);
   vini_ldlt_tree_clear(context, &b.tree);
-  void *owned[] = {b.entry_start, b.entry_at, b.entry_row, b.leaf_of,    b.leaf,         b.leaf_row,
-                   b.leaf_source, b.mark,     b.front_of,  b.leaf_pivot, b.front_parent, b.pending};
+  void *owned[] = {b.lane,       b.entry_start,  b.entry_at,    b.entry_row, b.leaf_of,
+                   b.leaf,       b.leaf_row,     b.leaf_source, b.mark,      b.front_of,
+                   b.leaf_pivot, b.front_parent, b.pending};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(context, owned[i]);
   if (status != VIN_OK || !*fits) vini_lane_plan_clear(context, plan);
   return status;

@@ -2,21 +2,6 @@
  * once for every instruction set like ldlt_lanes_body.h. No include guard on purpose. Each component sees the
  * same operations in the same order with one right-hand side as with two. */
 
-/* b at four places := or += the lanes of v that are in use. Lanes may share a place. */
-KERNEL_INLINE void KERNEL(put)(double *b, const vin_int *index, const v4 *v, const int count) {
-  b[index[0]] = (*v)[0];
-  if (count > 1) b[index[1]] = (*v)[1];
-  if (count > 2) b[index[2]] = (*v)[2];
-  if (count > 3) b[index[3]] = (*v)[3];
-}
-
-KERNEL_INLINE void KERNEL(add)(double *b, const vin_int *index, const v4 *v, const int count) {
-  b[index[0]] += (*v)[0];
-  if (count > 1) b[index[1]] += (*v)[1];
-  if (count > 2) b[index[2]] += (*v)[2];
-  if (count > 3) b[index[3]] += (*v)[3];
-}
-
 KERNEL_INLINE void KERNEL(lanes_forward)(vini_lanes *x, const vini_batch *batch, double *const *b,
                                          const int rhs, const int count) {
   const vini_lane_plan *plan = &x->plan;
@@ -48,7 +33,9 @@ KERNEL_INLINE void KERNEL(lanes_forward)(vini_lanes *x, const vini_batch *batch,
 /* A batch with all lanes in use, as most are, does without the questions. */
 KERNEL_APART void KERNEL(batch_forward)(vini_lanes *x, const vini_batch *batch, double *const *b,
                                         const int rhs) {
-  if (batch->count == VINI_LANES) {
+  if (x->plan.kind[batch->kind].body) {
+    KERNEL(body_forward)(x, batch, b, rhs);
+  } else if (batch->count == VINI_LANES) {
     KERNEL(lanes_forward)(x, batch, b, rhs, VINI_LANES);
   } else {
     KERNEL(lanes_forward)(x, batch, b, rhs, batch->count);
@@ -84,7 +71,9 @@ KERNEL_INLINE void KERNEL(lanes_backward)(vini_lanes *x, const vini_batch *batch
 
 KERNEL_APART void KERNEL(batch_backward)(vini_lanes *x, const vini_batch *batch, double *const *b,
                                          const int rhs) {
-  if (batch->count == VINI_LANES) {
+  if (x->plan.kind[batch->kind].body) {
+    KERNEL(body_backward)(x, batch, b, rhs);
+  } else if (batch->count == VINI_LANES) {
     KERNEL(lanes_backward)(x, batch, b, rhs, VINI_LANES);
   } else {
     KERNEL(lanes_backward)(x, batch, b, rhs, batch->count);
@@ -108,6 +97,16 @@ KERNEL_INLINE void KERNEL(front_forward)(vini_lanes *x, const vini_lane_front *f
     }
     VINI_UNROLL
     for (int k = 0; k < pivots; k++) b[r][index[k]] = y[k];
+    if (pivots + rows <= FEW_COLUMNS) { /* the next front waits for this */
+      VINI_UNROLL
+      for (int i = 0; i < rows; i++) {
+        double left = b[r][index[pivots + i]];
+        VINI_UNROLL
+        for (int k = 0; k < pivots; k++) left -= rectangle[k * rows + i] * y[k];
+        b[r][index[pivots + i]] = left;
+      }
+      continue;
+    }
     double z[4];
     VINI_UNROLL
     for (int i = 0; i < rows; i += 4) {

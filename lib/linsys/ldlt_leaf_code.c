@@ -16,7 +16,7 @@ static vin_status reserve(vini_lane_builder *b, int64_t more) {
   return VIN_OK;
 }
 
-static vin_status append(vini_lane_builder *b, const uint16_t *code, int64_t count) {
+vin_status vini_lane_append(vini_lane_builder *b, const uint16_t *code, int64_t count) {
   VINI_TRY(reserve(b, count));
   memcpy(b->plan->code + b->plan->code_count, code, (size_t)count * sizeof *code);
   b->plan->code_count += count;
@@ -28,12 +28,12 @@ static vin_status append(vini_lane_builder *b, const uint16_t *code, int64_t cou
 static vin_status append_column(vini_lane_builder *b, const vini_leaf_shape *s, vin_int k) {
   const int64_t head = b->plan->code_count;
   const uint16_t none = 0;
-  VINI_TRY(append(b, &none, 1));
+  VINI_TRY(vini_lane_append(b, &none, 1));
   for (vin_int f = s->column[k]; f < s->column[k + 1] && s->row[f] < s->pivots; f++) {
     for (vin_int e = f + 1; e < s->column[k + 1]; e++) {
       const uint16_t term[3] = {(uint16_t)s->number[s->row[f]][s->row[e]], (uint16_t)e,
                                 (uint16_t)f};
-      VINI_TRY(append(b, term, 3));
+      VINI_TRY(vini_lane_append(b, term, 3));
       b->plan->code[head]++;
     }
   }
@@ -62,15 +62,15 @@ static vin_status append_update(vini_lane_builder *b, const vini_leaf_shape *s) 
     for (vin_int j = 0; j < r; j++) {
       for (vin_int i = j + 1; i < r; i++) {
         if (common(s, p + i, p + j, target + 1) != terms) continue;
-        if (b->plan->code_count == head) VINI_TRY(append(b, begin, 2));
+        if (b->plan->code_count == head) VINI_TRY(vini_lane_append(b, begin, 2));
         target[0] = (uint16_t)(j * r - j * (j - 1) / 2 + i - j);
-        VINI_TRY(append(b, target, 1 + 2 * terms));
+        VINI_TRY(vini_lane_append(b, target, 1 + 2 * terms));
         b->plan->code[head + 1]++;
       }
     }
   }
   const uint16_t close = VINI_GROUPS_END;
-  return append(b, &close, 1);
+  return vini_lane_append(b, &close, 1);
 }
 
 /* Columns of the numbers of the panel, for the way forward; for the way back number, column and row, from
@@ -80,14 +80,54 @@ static vin_status append_substitution(vini_lane_builder *b, const vini_leaf_shap
   kind->forward = b->plan->code_count;
   for (vin_int k = 0; k < s->pivots; k++) {
     const uint16_t column = (uint16_t)k;
-    for (vin_int e = s->column[k]; e < s->column[k + 1]; e++) VINI_TRY(append(b, &column, 1));
+    for (vin_int e = s->column[k]; e < s->column[k + 1]; e++)
+      VINI_TRY(vini_lane_append(b, &column, 1));
   }
   kind->backward = b->plan->code_count;
   for (vin_int i = s->pivots + s->rows - 1; i > 0; i--) {
     for (vin_int k = vini_min_int(i, s->pivots) - 1; k >= 0; k--) {
       const uint16_t term[3] = {(uint16_t)s->number[k][i], (uint16_t)k, (uint16_t)i};
-      if (s->number[k][i] >= 0) VINI_TRY(append(b, term, 3));
+      if (s->number[k][i] >= 0) VINI_TRY(vini_lane_append(b, term, 3));
     }
+  }
+  return VIN_OK;
+}
+
+/* Places in the work of a body: of entry (i, j) of the panel, of the update, or on the diagonal. */
+static uint16_t body_place(const vini_leaf_shape *s, vin_int i, vin_int j) {
+  const vin_int p = s->pivots, x = j - p;
+  vin_int place = i;
+  if (j >= p) {
+    place = p + s->numbers + x * s->rows - x * (x - 1) / 2 + i - j;
+  } else if (i > j) {
+    place = p + s->number[j][i];
+  }
+  return (uint16_t)(place * VINI_LANE_BYTES);
+}
+
+/* Where the rows of columns that are not coupled meet, and places that stay zero. */
+static vin_status append_body(vini_lane_builder *b, const vini_leaf_shape *s,
+                              vini_leaf_kind *kind) {
+  kind->factor = b->plan->code_count;
+  for (vin_int k = 0; k < s->pivots - s->coupled; k++) {
+    for (vin_int f = s->column[k]; f < s->column[k + 1]; f++) {
+      for (vin_int e = f; e < s->column[k + 1]; e++) {
+        const uint16_t place =
+            body_place(s, s->row[e] / VINI_LANE_BYTES, s->row[f] / VINI_LANE_BYTES);
+        VINI_TRY(vini_lane_append(b, &place, 1));
+      }
+    }
+  }
+  kind->zero = b->plan->code_count;
+  vin_int e = 0; /* the entries ascend */
+  for (vin_int place = 0; place < s->pivots + s->numbers; place++) {
+    const uint16_t bytes = (uint16_t)(place * VINI_LANE_BYTES);
+    if (e < s->entries && s->entry[e] == bytes) {
+      e++;
+      continue;
+    }
+    VINI_TRY(vini_lane_append(b, &bytes, 1));
+    kind->zeros++;
   }
   return VIN_OK;
 }
@@ -95,19 +135,25 @@ static vin_status append_substitution(vini_lane_builder *b, const vini_leaf_shap
 vin_status vini_leaf_kind_add(vini_lane_builder *b, const vini_leaf_shape *s) {
   vini_lane_plan *plan = b->plan;
   vini_leaf_kind *kind = &plan->kind[plan->kind_count];
-  *kind = (vini_leaf_kind){
-      .pivots = s->pivots, .rows = s->rows, .numbers = s->numbers, .entries = s->entries};
+  *kind = (vini_leaf_kind){.pivots = s->pivots,
+                           .rows = s->rows,
+                           .numbers = s->numbers,
+                           .entries = s->entries,
+                           .body = s->body,
+                           .coupled = s->coupled};
   kind->entry = plan->code_count;
-  VINI_TRY(append(b, s->entry, s->entries));
-  kind->column = plan->code_count;
-  VINI_TRY(append(b, s->column, s->pivots + 1));
+  VINI_TRY(vini_lane_append(b, s->entry, s->entries));
   kind->row = plan->code_count;
-  VINI_TRY(append(b, s->row, s->numbers));
+  VINI_TRY(vini_lane_append(b, s->row, s->numbers));
+  kind->column = plan->code_count;
+  VINI_TRY(vini_lane_append(b, s->column, s->pivots + 1));
+  plan->kind_count++;
+  vin_int numbers = 2 * (s->pivots + s->rows) + s->numbers;
+  if (s->body) numbers += s->rows * (s->rows + 1) / 2;
+  plan->max_numbers = vini_max_int(plan->max_numbers, numbers);
+  if (s->body) return append_body(b, s, kind);
   kind->factor = plan->code_count;
   for (vin_int k = 0; k < s->pivots; k++) VINI_TRY(append_column(b, s, k));
   VINI_TRY(append_update(b, s));
-  VINI_TRY(append_substitution(b, s, kind));
-  plan->kind_count++;
-  plan->max_numbers = vini_max_int(plan->max_numbers, 2 * (s->pivots + s->rows) + s->numbers);
-  return VIN_OK;
+  return append_substitution(b, s, kind);
 }

@@ -24,6 +24,39 @@ static void find_pattern(const vini_lane_builder *b, const vini_leaf *leaf, vini
   }
 }
 
+/* Part of the coupled columns of a body that is zero, at most. */
+#define BODY_ZEROS 0.3
+
+/* Are the last columns nearly full? */
+static bool are_coupled(const vini_leaf_shape *s, vin_int coupled, vin_int size) {
+  const vin_int rows = size - s->pivots, all = coupled * (coupled - 1) / 2 + coupled * rows;
+  vin_int used = 0;
+  if (coupled > s->pivots) return false;
+  for (vin_int k = s->pivots - coupled; k < s->pivots; k++) {
+    for (vin_int i = k + 1; i < size; i++) used += s->number[k][i] >= 0;
+  }
+  return used >= (1 - BODY_ZEROS) * all;
+}
+
+/* Is the leaf a body (ldlt_lanes.h)? Its coupled columns become full then. */
+static void find_body(const vini_leaf *leaf, vini_leaf_shape *s) {
+  const vin_int size = leaf->pivots + leaf->rows;
+  s->pivots = leaf->pivots;
+  s->body = leaf->rows <= VINI_BODY_ROWS;
+  s->coupled = are_coupled(s, 6, size)   ? 6
+               : are_coupled(s, 3, size) ? 3
+               : are_coupled(s, 2, size) ? 2
+                                         : 0;
+  for (vin_int k = 0; k < s->pivots - s->coupled; k++) {
+    vin_int count = 0;
+    for (vin_int i = k + 1; i < size; i++) count += s->number[k][i] >= 0;
+    s->body = s->body && count <= VINI_BODY_COLUMN;
+  }
+  for (vin_int k = s->pivots - s->coupled; s->body && k < s->pivots; k++) {
+    for (vin_int i = k + 1; i < size; i++) s->number[k][i] = 0;
+  }
+}
+
 /* Numbers of the panel, and the entries of the matrix sorted by their places (few: insertion). */
 static void number_places(const vini_lane_builder *b, const vini_leaf *leaf, vini_leaf_shape *s) {
   const vin_int *pivot = b->leaf_pivot + leaf->pivot;
@@ -35,7 +68,7 @@ static void number_places(const vini_lane_builder *b, const vini_leaf *leaf, vin
     s->column[k] = (uint16_t)s->numbers;
     for (vin_int i = k + 1; i < s->pivots + s->rows; i++) {
       if (s->number[k][i] < 0) continue;
-      s->row[s->numbers] = (uint16_t)i;
+      s->row[s->numbers] = (uint16_t)(s->body ? i * VINI_LANE_BYTES : i);
       s->number[k][i] = (int16_t)s->numbers++;
     }
   }
@@ -43,7 +76,9 @@ static void number_places(const vini_lane_builder *b, const vini_leaf *leaf, vin
   for (vin_int k = 0; k < leaf->pivots; k++) {
     for (vin_int e = b->entry_start[pivot[k]]; e < b->entry_start[pivot[k] + 1]; e++) {
       const vin_int i = b->mark[b->entry_row[e]];
-      const uint16_t place = (uint16_t)(i == k ? k : 2 * (s->pivots + s->rows) + s->number[k][i]);
+      const vin_int before = s->body ? s->pivots : 2 * (s->pivots + s->rows);
+      const vin_int number = i == k ? k : before + s->number[k][i];
+      const uint16_t place = (uint16_t)(s->body ? number * VINI_LANE_BYTES : number);
       vin_int at = s->entries++;
       for (; at > 0 && s->entry[at - 1] > place; at--) {
         s->entry[at] = s->entry[at - 1];
@@ -57,10 +92,11 @@ static void number_places(const vini_lane_builder *b, const vini_leaf *leaf, vin
 
 static bool same(const vini_lane_plan *plan, const vini_leaf_kind *kind, const vini_leaf_shape *s) {
   return kind->pivots == s->pivots && kind->rows == s->rows && kind->numbers == s->numbers &&
-         kind->entries == s->entries &&
-         memcmp(plan->code + kind->entry, s->entry, (size_t)s->entries * sizeof *s->entry) == 0 &&
+         kind->body == s->body && kind->coupled == s->coupled &&
          memcmp(plan->code + kind->column, s->column,
                 ((size_t)s->pivots + 1) * sizeof *s->column) == 0 &&
+         kind->entries == s->entries &&
+         memcmp(plan->code + kind->entry, s->entry, (size_t)s->entries * sizeof *s->entry) == 0 &&
          memcmp(plan->code + kind->row, s->row, (size_t)s->numbers * sizeof *s->row) == 0;
 }
 
@@ -87,6 +123,7 @@ static vin_status find_kinds(vini_lane_builder *b, vini_leaf_shape *shape, bool 
     vini_leaf *leaf = &b->leaf[l];
     mark_places(b, leaf);
     find_pattern(b, leaf, shape);
+    find_body(leaf, shape);
     number_places(b, leaf, shape);
     VINI_TRY(find_kind(b, shape, &leaf->kind));
     if (leaf->kind < 0) return VIN_OK;

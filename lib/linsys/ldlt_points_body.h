@@ -17,39 +17,66 @@
 #define LEAST_INVERSE 0x1p-500
 #define MOST_INVERSE 0x1p+500
 
-/* One group, to l, where the carry of a run goes on. false: it must go the other way, nothing is done. a
+/* Entries of four links; in a K of its own a node's nine stand in a row, the rods in either order. */
+KERNEL_INLINE void KERNEL(point_entries)(const double *a, const vini_front_run *run, v4 mass[3],
+                                         v4 here[3], v4 next[3]) {
+  const int64_t step = run->entry_step;
+  const vin_int *e = run->entry;
+  a += e[0];
+  if (run->nodes == VINI_NODES_HERE_FIRST) {
+    KERNEL(pairs)(LINKS(a, step), mass, here);
+    KERNEL(pairs)(LINKS(a + 2, step), next, mass + 1);
+    KERNEL(pairs)(LINKS(a + 4, step), here + 1, next + 1);
+    KERNEL(pairs)(LINKS(a + 6, step), mass + 2, here + 2);
+    next[2] = STRIDED(a + 8, step);
+  } else if (run->nodes == VINI_NODES_NEXT_FIRST) {
+    KERNEL(pairs)(LINKS(a, step), mass, next);
+    KERNEL(pairs)(LINKS(a + 2, step), here, mass + 1);
+    KERNEL(pairs)(LINKS(a + 4, step), next + 1, here + 1);
+    KERNEL(pairs)(LINKS(a + 6, step), mass + 2, next + 2);
+    here[2] = STRIDED(a + 8, step);
+  } else {
+    VINI_UNROLL
+    for (int i = 0; i < 3; i++) {
+      mass[i] = STRIDED(a + (e[3 * i] - e[0]), step);
+      here[i] = STRIDED(a + (e[3 * i + 1] - e[0]), step);
+      next[i] = STRIDED(a + (e[3 * i + 2] - e[0]), step);
+    }
+  }
+}
+
+/* One group, to l, where the carry of a run goes on. false: it must go the other way, what l holds is void. a
  * and last: the first link's entries. */
 KERNEL_INLINE bool KERNEL(point_group)(double *restrict l, const double *a, const double *last,
                                        const vini_front_run *run, const double most_ratio,
                                        KERNEL(extremes) * e, double carry[2]) {
-  const int64_t step = run->entry_step;
-  const v4 zero = {0};
-  v4 least = zero + MOST_INVERSE, most = zero + LEAST_INVERSE, one = zero + 1;
-  v4 sum = zero, cross = zero, next_sum = zero, inverse[3], here[3], next[3];
-  const v4 mass[3] = {STRIDED(a + run->entry[0], step), STRIDED(a + run->entry[3], step),
-                      STRIDED(a + run->entry[6], step)};
+  const v4 zero = {0}, one = zero + 1;
+  v4 sum = zero, cross = zero, next_sum = zero, mass[3], inverse[3], here[3], next[3];
+  KERNEL(point_entries)(a, run, mass, here, next);
   const v4i alike = (mass[0] == mass[1]) & (mass[0] == mass[2]);
   inverse[0] = inverse[1] = inverse[2] = one / mass[0];
+  v4 least = inverse[0], most = inverse[0];
   if (!KERNEL(all)(&alike)) {
-    inverse[1] = one / mass[1];
-    inverse[2] = one / mass[2];
+    VINI_UNROLL
+    for (int i = 1; i < 3; i++) {
+      inverse[i] = one / mass[i];
+      KERNEL(lower)(&least, inverse + i);
+      KERNEL(raise)(&most, inverse + i);
+    }
   }
   VINI_UNROLL
   for (int i = 0; i < 3; i++) {
-    here[i] = STRIDED(a + run->entry[3 * i + 1], step);
-    next[i] = STRIDED(a + run->entry[3 * i + 2], step);
-    KERNEL(lower)(&least, inverse + i);
-    KERNEL(raise)(&most, inverse + i);
     const v4 l_here = here[i] * inverse[i], l_next = next[i] * inverse[i];
     sum += here[i] * l_here;
     cross -= next[i] * l_here;
     next_sum += next[i] * l_next;
-    here[i] = l_here;
-    next[i] = l_next;
+    *(v4 *)(l + POINT_HERE + 4 * i) = l_here;
+    *(v4 *)(l + POINT_NEXT + 4 * i) = l_next;
+    *(v4 *)(l + POINT_INVERSE + 4 * i) = inverse[i];
   }
   const v4 own = STRIDED(last, run->last_step), c = cross * cross;
-  const v4 s = own - sum - SHIFTED_UP(-carry[0], next_sum);
-  const double p0 = s[0], p1 = s[1] * p0 - c[0], p2 = s[2] * p1 - c[1] * p0;
+  const v4 s = own - sum - SHIFTED_UP(0, next_sum);
+  const double p0 = s[0] + carry[0], p1 = s[1] * p0 - c[0], p2 = s[2] * p1 - c[1] * p0;
   const double p3 = s[3] * p2 - c[2] * p1;
   const v4 minor = {p0, p1, p2, p3}, before = {1, p0, p1, p2};
   const v4 d_inverse = before / minor, l_rod = cross * d_inverse, gone = cross * l_rod;
@@ -65,12 +92,6 @@ KERNEL_INLINE bool KERNEL(point_group)(double *restrict l, const double *a, cons
   KERNEL(raise)(&e->most, &most);
   KERNEL(raise)(&e->cancellation, &ratio);
   e->negative -= d_inverse < zero;
-  VINI_UNROLL
-  for (int i = 0; i < 3; i++) {
-    *(v4 *)(l + POINT_HERE + 4 * i) = here[i];
-    *(v4 *)(l + POINT_NEXT + 4 * i) = next[i];
-    *(v4 *)(l + POINT_INVERSE + 4 * i) = inverse[i];
-  }
   *(v4 *)(l + POINT_ROD) = l_rod;
   *(v4 *)(l + POINT_INVERSE + 12) = d_inverse;
   carry[0] = -next_sum[3] - c[3] * (p2 / p3);
@@ -79,9 +100,9 @@ KERNEL_INLINE bool KERNEL(point_group)(double *restrict l, const double *a, cons
 }
 
 /* The same link by link; t->failed is set where that breaks down. */
-KERNEL_TARGET static __attribute__((noinline)) void KERNEL(careful_group)(
-    vini_fronts *x, vini_tally *t, double *restrict l, const double *a, const vini_front_run *run,
-    vin_int link, double carry[2]) {
+KERNEL_APART void KERNEL(careful_group)(vini_fronts *x, vini_tally *t, double *restrict l,
+                                        const double *a, const vini_front_run *run, vin_int link,
+                                        double carry[2]) {
   for (int i = 0; i < POINT_LANES && t->failed < 0; i++, link++) {
     const vin_int column = run->first + 4 * link;
     double panel[14];
@@ -112,10 +133,14 @@ KERNEL_TARGET static void KERNEL(point_run)(vini_fronts *x, vini_tally *tally,
     const double *entries = a + link * run->entry_step;
     const double *last = a + run->entry[9] + link * run->last_step;
     if (KERNEL(point_group)(l, entries, last, run, most_ratio, &extremes, carry)) continue;
-    KERNEL(careful_group)(x, &t, l, a, run, link, carry);
+    double handed[2] = {carry[0], carry[1]}; /* carry has no address: it stays in registers */
+    KERNEL(careful_group)(x, &t, l, a, run, link, handed);
+    carry[0] = handed[0];
+    carry[1] = handed[1];
   }
-  extremes.cancellation[0] = fmax(extremes.cancellation[0], 1); /* of the masses */
-  KERNEL(merge)(&t, &extremes);
+  const KERNEL(extremes) found = extremes;
+  KERNEL(merge)(&t, &found);
+  t.cancellation = fmax(t.cancellation, 1); /* of the masses */
   *KERNEL(single_update)(x, child) = carry[0];
   *KERNEL(single_magnitude)(x, child) = carry[1];
   *tally = t;

@@ -11,8 +11,9 @@
  * rod. */
 KERNEL_INLINE void KERNEL(points_down)(const double *l, const double *b, const int64_t node,
                                        double *rod, const int64_t rod_step, double *carry) {
-  const v4 at[3] = {STRIDED(b, node), STRIDED(b + 1, node), STRIDED(b + 2, node)};
-  v4 own = STRIDED(rod, rod_step), next = {0};
+  v4 at[3], own = STRIDED(rod, rod_step), next = {0};
+  KERNEL(pairs)(LINKS(b, node), at, at + 1);
+  at[2] = STRIDED(b + 2, node);
   if (*carry == 0) { /* nothing yet: L need not be read */
     const v4i none = ((v4i)at[0] | (v4i)at[1] | (v4i)at[2] | (v4i)own) == 0;
     if (KERNEL(all)(&none)) return;
@@ -22,9 +23,9 @@ KERNEL_INLINE void KERNEL(points_down)(const double *l, const double *b, const i
     own -= *(const v4 *)(l + POINT_HERE + 4 * i) * at[i];
     next += *(const v4 *)(l + POINT_NEXT + 4 * i) * at[i];
   }
-  own -= SHIFTED_UP(*carry, next);
+  own -= SHIFTED_UP(0, next);
   const double *l_rod = l + POINT_ROD;
-  const double y0 = own[0], y1 = own[1] - l_rod[0] * y0, y2 = own[2] - l_rod[1] * y1;
+  const double y0 = own[0] - *carry, y1 = own[1] - l_rod[0] * y0, y2 = own[2] - l_rod[1] * y1;
   const double y3 = own[3] - l_rod[2] * y2;
   rod[0] = y0;
   rod[rod_step] = y1;
@@ -41,16 +42,17 @@ KERNEL_INLINE void KERNEL(points_up)(const double *l, double *b, const int64_t n
   const double z3 = y[3] - l_rod[3] * *last, z2 = y[2] - l_rod[2] * z3;
   const double z1 = y[1] - l_rod[1] * z2, z0 = y[0] - l_rod[0] * z1;
   const v4 here = {z0, z1, z2, z3}, next = {z1, z2, z3, *last};
+  v4 at[3];
+  KERNEL(pairs)(LINKS(b, node), at, at + 1);
+  at[2] = STRIDED(b + 2, node);
   VINI_UNROLL
   for (int i = 0; i < 3; i++) {
-    v4 at = STRIDED(b + i, node) * *(const v4 *)(l + POINT_INVERSE + 4 * i);
-    at -= *(const v4 *)(l + POINT_HERE + 4 * i) * here;
-    at -= *(const v4 *)(l + POINT_NEXT + 4 * i) * next;
-    b[i] = at[0];
-    b[i + node] = at[1];
-    b[i + 2 * node] = at[2];
-    b[i + 3 * node] = at[3];
+    at[i] *= *(const v4 *)(l + POINT_INVERSE + 4 * i);
+    at[i] -= *(const v4 *)(l + POINT_HERE + 4 * i) * here;
+    at[i] -= *(const v4 *)(l + POINT_NEXT + 4 * i) * next;
   }
+  KERNEL(store_pairs)(LINKS(b, node), at, at + 1);
+  SPREAD(b + 2, node, at[2]);
   rod[0] = z0;
   rod[rod_step] = z1;
   rod[2 * rod_step] = z2;

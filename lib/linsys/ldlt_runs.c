@@ -21,6 +21,15 @@ static bool continues(const vini_front_plan *plan, vin_int f) {
   return f > 0 && front->kind != VINI_FRONT_ANY && front->child == f - 1;
 }
 
+static vini_nodes find_nodes(const vin_int *entry) {
+  const bool here_first = entry[1] < entry[2];
+  for (vin_int i = 0; i < 9; i++) {
+    const vin_int place = i % 3 == 0 || here_first ? i : i / 3 * 3 + 3 - i % 3;
+    if (entry[i] != entry[0] + place) return VINI_NODES_ANYWHERE;
+  }
+  return here_first ? VINI_NODES_HERE_FIRST : VINI_NODES_NEXT_FIRST;
+}
+
 /* The run that begins at f, with the steps to f + 1 (which must continue f). false: the steps are not
  * those of a node. */
 static bool begin_run(const vini_front_plan *plan, vin_int f, vini_front_run *run) {
@@ -36,6 +45,7 @@ static bool begin_run(const vini_front_plan *plan, vin_int f, vini_front_run *ru
   run->rod = unknown[3];
   run->rod_step = to[3] - unknown[3];
   for (vin_int e = 0; e < entries; e++) run->entry[e] = source[e];
+  if (run->kind == VINI_FRONT_POINT) run->nodes = find_nodes(source);
   run->entry_step = moved[0] - source[0];
   run->last_step = moved[entries - 1] - source[entries - 1];
   return unknown[1] == unknown[0] + 1 && unknown[2] == unknown[0] + 2;

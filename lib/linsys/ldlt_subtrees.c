@@ -283,7 +283,7 @@ static void join_fronts(vini_lane_builder *b, forest *f, vin_int count) {
   }
 }
 
-/* Leaves from groups, in the order of their first subtree. */
+/* Leaves from groups, in the order of their first subtree; within a leaf, columns that stand alone first. */
 static vin_status make_leaves(vini_lane_builder *b, const forest *f) {
   const vin_int subtrees = b->leaf_count;
   vin_int columns = 0, entries = 0;
@@ -293,11 +293,14 @@ static vin_status make_leaves(vini_lane_builder *b, const forest *f) {
     if (g->first < 0) continue;
     b->leaf[b->leaf_count] = (vini_leaf){
         .pivots = g->pivots, .rows = g->rows, .pivot = columns, .row = g->row, .source = entries};
-    for (vin_int s = g->first; s >= 0; s = f->next[s]) {
-      for (vin_int k = f->begin[s]; k < f->begin[s] + f->size[s]; k++) {
-        b->leaf_pivot[columns++] = k;
-        b->leaf_of[k] = b->leaf_count;
-        entries += b->entry_start[k + 1] - b->entry_start[k];
+    for (int pass = 0; pass < 2; pass++) {
+      for (vin_int s = g->first; s >= 0; s = f->next[s]) {
+        if ((f->size[s] > 1) != (pass == 1)) continue;
+        for (vin_int k = f->begin[s]; k < f->begin[s] + f->size[s]; k++) {
+          b->leaf_pivot[columns++] = k;
+          b->leaf_of[k] = b->leaf_count;
+          entries += b->entry_start[k + 1] - b->entry_start[k];
+        }
       }
     }
     b->leaf_count++;

@@ -43,18 +43,21 @@ static double fitted(const vin_sim *sim, double t_end, bool *last) {
   return 2 * h > remaining ? 0.5 * remaining : h;
 }
 
-static double smallest(const vin_sim *sim) {
+/* Roundings of t, and near t = 0 those of the way that is left: 3e14 steps are never done. */
+static double smallest(const vin_sim *sim, double t_end) {
   double t = vini_max(fabs(sim->accepted->t), VINI_SIM_TINY_TIME);
+  if (t_end < HUGE_VAL) t = vini_max(t, t_end - sim->accepted->t);
   return vini_max(sim->options.min_step, STEP_ROUNDINGS * DBL_EPSILON * t);
 }
 
-static vin_status too_small(vin_sim *sim, double h, const char *reason) {
-  double least = smallest(sim);
+static vin_status too_small(vin_sim *sim, double h, double least, const char *reason) {
   sim->run_text = true;
   return vini_fail(&sim->object, VIN_STEP_FAILED,
                    "step %lld from t = %s s: the tolerances ask for h = %s s, below %s, %s s: %s",
                    (long long)sim->steps + 1, VINI_SIM_NUMBER(sim->accepted->t), VINI_SIM_NUMBER(h),
-                   least > sim->options.min_step ? "what the rounding of t allows" : "min_step",
+                   least > sim->options.min_step
+                       ? "what the rounding of t or of the way to the end allows"
+                       : "min_step",
                    VINI_SIM_NUMBER(least), reason);
 }
 
@@ -89,7 +92,10 @@ static vin_status trials(vin_sim *sim, double t_end) {
   double now = sim->accepted->t, limit = sim->options.max_step;
   if (limit > 0) control->h = vini_min(control->h, limit);
   control->h = vini_max(control->h, sim->options.min_step);
-  if (control->h < smallest(sim)) return too_small(sim, control->h, "the first trial step");
+  const double least = smallest(sim, t_end);
+  if (control->h < least && control->h < t_end - now) {
+    return too_small(sim, control->h, least, "the first trial step");
+  }
   for (bool retried = false;; retried = true) {
     bool last = false;
     double h = fitted(sim, t_end, &last), end_time = last ? t_end : now + h, error;
@@ -105,7 +111,7 @@ static vin_status trials(vin_sim *sim, double t_end) {
     }
     if (status < VIN_OK || status == VIN_INTERRUPTED) return status;
     control->h = h * (error < HUGE_VAL ? after_rejection(sim, error) : FAILURE_FACTOR);
-    if (control->h < smallest(sim)) return too_small(sim, control->h, sim->object.text);
+    if (control->h < least) return too_small(sim, control->h, least, sim->object.text);
   }
 }
 

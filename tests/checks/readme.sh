@@ -1,7 +1,8 @@
 #!/bin/sh
 # The C code in README.md, docs/guide.md and docs/choosing.md is compiled; blocks with a main() are run too. What they
 # print must be the ```text block that follows: same words, numbers equal to 2e-5 (absolute below 1).
-# The guide's first program must be README's, its table of statuses that of base.h.
+# The guide's first program must be README's, its table of statuses that of base.h. Each table of
+# docs/performance.md must follow the command that prints it, in its section.
 # Usage: readme.sh <directory of libvincula.so> <include directory>
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -88,4 +89,11 @@ sed -n 's/^  X(\(VIN_[A-Z_]*\), \(-*[0-9]*\), "\(.*\)").*/| `\1` | \2 | \3 |/p' 
 while read -r row; do
   grep -qF "$row" "$root/docs/guide.md" || { echo "docs/guide.md lacks: $row"; bad=1; }
 done <statuses
+
+awk '
+  /^## / { command = 0; section = $0 }
+  /^    .*(build\/|sh bench\/|make -C bench\/)/ { command = 1 }
+  /^\|/ && !table && !command { print "docs/performance.md: no command for the table in: " section; bad = 1 }
+  { table = /^\|/; tables += table }
+  END { exit bad || tables < 20 }' "$root/docs/performance.md" || bad=1
 exit $bad

@@ -47,6 +47,8 @@ typedef struct test_mechanism {
   int (*curvature)(void *, double, const double *, const double *, double *);
 } test_mechanism;
 
+/* Unit masses, everything else 0: for systems with callbacks of their own. */
+test_mechanism *test_mechanism_blank(int dim, int points, int constraints);
 /* Unit masses, unit rods without ends, no gravity. */
 test_mechanism *test_points(int dim, int points, int rods);
 void test_mechanism_build(test_mechanism *problem, const vin_context *context);

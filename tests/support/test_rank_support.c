@@ -1,5 +1,6 @@
 /* test_rank_support - see test_rank_support.h. */
 #include "test_rank_support.h"
+#include "linsys/linsys.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -150,4 +151,8 @@ problem revolute_loop(vin_int joints, const double *line, test_random *random) {
   }
   test_random_fill(random, n, p.f); /* g = 0: from rest */
   return p;
+}
+
+bool qr_in_build(void) {
+  return vini_rank_available() && vin_solver_available(VIN_SOLVER_UMFPACK);
 }

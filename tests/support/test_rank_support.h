@@ -31,4 +31,7 @@ void cross(const double *a, const double *b, double *c);
  * axis); body k joins k and k + 1, the last link is the ground. */
 problem revolute_loop(vin_int joints, const double *line, test_random *random);
 
+/* The library in this build has the whole way: UMFPACK after ldlt, then the QR. */
+bool qr_in_build(void);
+
 #endif
