@@ -16,7 +16,7 @@
  *        rod of the next link.
  *  step: one link down, in place in b, b2; z is what the link before has left.
  *  rest: the last z goes to the link behind a stretch that begins there. */
-#define LINKS(V, FMA, one_or_two)                                                                  \
+#define ROD_SUBSTITUTION(V, FMA, one_or_two)                                                       \
   /* t := W' t */                                                                                  \
   KERNEL_INLINE void KERNEL(rod_back_##one_or_two)(const double *w, V t[4]) {                      \
     t[0] = FMA(w[2], t[3], FMA(w[1], t[2], FMA(w[0], t[1], t[0])));                                \
@@ -121,9 +121,9 @@
     }                                                                                              \
   }
 
-LINKS(double, KERNEL(fma_one), one)
-LINKS(v2, KERNEL(fma_two), two)
-#undef LINKS
+ROD_SUBSTITUTION(double, KERNEL(fma_one), one)
+ROD_SUBSTITUTION(v2, KERNEL(fma_two), two)
+#undef ROD_SUBSTITUTION
 #undef AHEAD
 
 /* no right-hand side */
