@@ -131,6 +131,38 @@ Test(ldlt_kernels, versions_agree) {
   test_problem_free(p);
 }
 
+/* Pivots and what was added up to them, which the links of a run do not store, are those of an elimination of
+ * the dense matrix. 1e-13: some hundred roundings. */
+Test(ldlt_kernels, pivots_of_rods) {
+  test_problem *p = massive_chain();
+  for (vin_int c = 0; c < POINTS; c++) test_problem_put(p, p->n + c, p->n + c, 0);
+  const int size = (int)(p->n + p->m);
+  double *f = calloc((size_t)size * (size_t)size, sizeof *f);
+  double *d = calloc((size_t)size, sizeof *d), *scale = calloc((size_t)size, sizeof *scale);
+  double *told = calloc((size_t)size, sizeof *told);
+  const vini_front_plan *plan = &fronts_of(p)->plan;
+  cr_assert_eq(plan->run_count, 1, "a run, or this tests nothing");
+  cr_assert_eq(plan->run[0].kind, VINI_FRONT_ROD);
+  double *dense = test_problem_dense(p);
+  cr_assert(p->backend->table->pivots(p->backend, d, told));
+  for (int j = 0; j < size; j++) {
+    for (int i = 0; i < size; i++) f[j * size + i] = dense[p->order[j] * size + p->order[i]];
+    scale[j] = fabs(f[j * size + j]);
+  }
+  for (int k = 0; k < size; k++) {
+    const vin_int unknown = p->order[k];
+    cr_assert_float_eq(d[unknown], f[k * size + k], 1e-13 * scale[k], "pivot %d", k);
+    cr_assert_float_eq(told[unknown], scale[k], 1e-13 * scale[k], "scale %d", k);
+    for (int i = k + 1; i < size; i++) {
+      const double l = f[k * size + i] / f[k * size + k];
+      scale[i] += fabs(l * f[k * size + i]);
+      for (int j = k + 1; l != 0 && j <= i; j++) f[j * size + i] -= l * f[k * size + j];
+    }
+  }
+  free(f), free(dense), free(d), free(scale), free(told);
+  test_problem_free(p);
+}
+
 /* The last row of the chain entered twice would change its fronts; a row of zeros does not. It is
  * dropped where that is allowed, its multiplier is exactly 0, and it breaks the factorisation down,
  * naming the unknown, where it is not. */

@@ -11,9 +11,8 @@
 /* A threshold this high would drop rows that are merely close to each other, |d|/S = angle^2. */
 #define LARGEST_NOISE 1e-5
 /* Two ratios of multipliers' pivots whose product is below NOISE_PRODUCT, some 1000 roundings, are asked
- * about; the smaller of them is below DOUBTFUL_RATIO. */
+ * about. */
 #define NOISE_PRODUCT 2e-13
-#define DOUBTFUL_RATIO 1e-6
 /* A pivot of H below this fraction of the terms it comes from is rounding of some 50 of them, not
  * mass. */
 #define LOST_PIVOT 1e-14
@@ -153,9 +152,18 @@ static double smallest_ratios(vin_kkt *kkt, const vini_backend *ldlt) {
 static vin_status resolve_noise(vin_kkt *kkt, vini_backend *ldlt, vini_factor_info *info) {
   const vin_int count = kkt->dropped_count;
   const size_t m = (size_t)kkt->m;
-  if (!(info->min_pivot_ratio < DOUBTFUL_RATIO) || !vini_rank_available()) return VIN_OK;
+  const double least = info->min_pivot_ratio;
+  if (!(least * least < NOISE_PRODUCT) || !vini_rank_available()) return VIN_OK;
   if (kkt->agreed != NULL && memcmp(kkt->agreed, kkt->dropped, m) == 0) return VIN_OK;
-  if (!(smallest_ratios(kkt, ldlt) < NOISE_PRODUCT)) return VIN_OK;
+  /* In a long chain the least ratio is one of its length, and the pivots are not listed for it each time: a
+   * second one would have to be as small. */
+  const double asked = kkt->harmless_ratio;
+  if (16 * least * least >= NOISE_PRODUCT && least >= 0.5 * asked && least <= 2 * asked)
+    return VIN_OK;
+  if (!(smallest_ratios(kkt, ldlt) < NOISE_PRODUCT)) {
+    kkt->harmless_ratio = least;
+    return VIN_OK;
+  }
   VINI_TRY(vini_kkt_remember_dropped(kkt));
   kkt->rank_tolerance = VINI_LEAST_DISTANCE;
   vin_status status = vini_kkt_reveal_rank(kkt);

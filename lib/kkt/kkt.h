@@ -77,9 +77,11 @@ struct vin_kkt {
   /* rank-revealing QR: allocated when first needed, like stash */
   double *row_scale;     /* m: powers of two that bring the rows of J to size 1 */
   unsigned char *agreed; /* m: the last dropped set of ldlt that the QR agreed to */
-  bool scaled;           /* the present factorisation is of the matrix scaled by row_scale */
-  bool small_kept;       /* rows that look like rounding beside the others are taken seriously */
-  bool revealed;         /* the QR of the present values has been done, with rank_tolerance */
+  double
+      harmless_ratio; /* least pivot ratio when the two least were last found harmless, 0: never */
+  bool scaled;        /* the present factorisation is of the matrix scaled by row_scale */
+  bool small_kept;    /* rows that look like rounding beside the others are taken seriously */
+  bool revealed;      /* the QR of the present values has been done, with rank_tolerance */
   double rank_tolerance; /* of the next one: distance of a row of length 1 from the others' span */
   double force_residual, constraint_residual, min_pivot_ratio;
   int refinements;

@@ -99,18 +99,12 @@ static vin_status find_fronts(builder *b) {
   return VIN_OK;
 }
 
-/* Places of panels and row lists. 32-bit row lists suffice: they are shorter than L. */
-static vin_status place_panels(builder *b) {
+/* Places of row lists, for which 32 bits suffice: they are shorter than L. */
+static vin_status place_rows(builder *b) {
   vini_front_plan *plan = b->plan;
   for (vin_int f = 0; f < plan->front_count; f++) {
     vini_front *front = &plan->front[f];
     int64_t size = (int64_t)front->pivots + front->rows;
-    plan->value_count++; /* vectors may write over the number before a panel */
-    front->panel = plan->value_count;
-    plan->value_count += vini_front_column(front->pivots, (vin_int)size);
-    if (front->pivots == 4 && front->rows == 1) { /* of a point, maybe in a run */
-      plan->value_count = front->panel - 1 + VINI_POINT_NUMBERS;
-    }
     if (plan->row_count + front->rows > INT32_MAX || size * front->pivots > INT32_MAX ||
         (size + 4) * (size + 4) > INT32_MAX) {
       return vini_fail(b->object, VIN_ERR_TOO_LARGE,
@@ -330,7 +324,7 @@ static double wanted_part(const vini_front_plan *plan, bool (*wanted)(vin_int, v
 static vin_status place_all(builder *b) {
   const vin_context *context = &b->object->context;
   vini_front_plan *plan = b->plan;
-  VINI_TRY(place_panels(b));
+  VINI_TRY(place_rows(b));
   plan->entry_count = b->matrix->start[plan->n];
   plan->order = vini_copy(context, b->tree.order, (size_t)plan->n, sizeof *plan->order);
   plan->row = vini_alloc(context, (size_t)plan->row_count, sizeof *plan->row);

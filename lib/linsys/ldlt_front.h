@@ -4,8 +4,8 @@
  * index.
  *
  * Fronts. Consecutive columns with (nearly) the same rows below them form a front of `pivots` columns
- * and `rows` rows below. Its panel of L is packed: column k holds the entries below the diagonal only. It
- * is worked on as a dense square F of leading dimension ld, the sum rounded up to 4 so that vectors of
+ * and `rows` rows below. Its panel of L is packed: column k holds the entries below the diagonal only;
+ * behind them stand the inverse pivots. It is worked on as a dense square F of leading dimension ld, the sum rounded up to 4 so that vectors of
  * four fit, by columns, lower triangle; places 0 .. pivots - 1 are its columns, then come the rows.
  * What the elimination leaves in the rows' part of F is added to the front of the parent in the tree:
  * row i goes to place rel[i] there. Behind F stand ld numbers: the magnitudes that were added up to the
@@ -14,6 +14,7 @@
  * Runs. In a long chain front follows front with everything moved on by a constant: unknowns, entries of
  * the matrix, panels. Such a run is stored as its first front and the steps, so that it costs neither
  * memory nor, in each pass, the reading of lists; the last front of a chain stays a front of its own.
+ * The panels of its links have forms of their own, see ldlt_kernel_link.h and ldlt_kernel.h.
  *
  * Blocks. The elimination is cut into pieces of some hundred fronts: a caller that hands over values
  * block by block finds them, and the panels that they become, still in the cache.
@@ -47,8 +48,17 @@ typedef struct vini_front {
 /* Entries of the fronts of a run, at most. */
 enum { VINI_RUN_ENTRIES = 13 };
 
+/* What stands where in the panel of a link of rods (ldlt_kernel_link.h), and its size. */
+enum {
+  VINI_ROD_INVERSE = 0,
+  VINI_ROD_W = 4,
+  VINI_ROD_NODE = 10,
+  VINI_ROD_NEXT = 13,
+  VINI_ROD_SIZE = 16
+};
+
 /* Numbers of a link in a run of point masses (ldlt_kernel.h), which has them instead of a panel. */
-enum { VINI_POINT_NUMBERS = 12 };
+enum { VINI_POINT_NUMBERS = 11 };
 
 /* How the nine entries of a point stand in the matrix: column by column in a row, with this rod's or the next
  * one's part before the other, or in some other way. */
@@ -90,7 +100,7 @@ typedef struct vini_front_plan {
   vin_int *source; /* entry of the matrix, front by front and by place ... */
   vin_int *place;  /* ... and its place in F (row + column * ld) */
   int64_t row_count, entry_count;
-  int64_t value_count;  /* numbers of L, all panels */
+  int64_t value_count;  /* numbers of all panels */
   int64_t buffer_count; /* numbers of the buffer of squares */
   vin_int max_front;    /* largest ld */
   int64_t nnz;          /* entries of L below the diagonal, without the zeros of merged fronts */
@@ -101,6 +111,11 @@ typedef struct vini_front_plan {
  * numbers. */
 static inline int64_t vini_front_column(vin_int k, vin_int size) {
   return (int64_t)k * (size - 1) - (int64_t)k * (k - 1) / 2;
+}
+
+/* Where the inverse pivots of a front outside of runs stand. */
+static inline int64_t vini_front_inverse(const vini_front *front) {
+  return front->panel + vini_front_column(front->pivots, front->pivots + front->rows);
 }
 
 /* order: n, NULL: the natural one. *fits: at least `part` of the columns are in fronts that

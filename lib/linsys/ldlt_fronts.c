@@ -13,13 +13,13 @@
 static vin_status breakdown(vini_fronts *x) {
   const vin_int column = x->tally.failed;
   return vini_ldlt_breakdown(x->object, x->plan.order[column], x->tally.failed_pivot,
-                             x->scale[column]);
+                             x->tally.failed_scale);
 }
 
 typedef vin_status (*loader)(void *user, vin_int block);
 
-/* Eliminates block by block; the forward substitution of b, b2 (NULL: none, one) follows each, while the
- * panels are in the cache. load is foreign code and has the thread's own arithmetic. */
+/* Eliminates block by block, with the forward substitution of b, b2 (NULL: none, one). load is foreign code
+ * and has the thread's own arithmetic. */
 static vin_status eliminate(vini_fronts *x, const double *a, double *b, double *b2, loader load,
                             void *user) {
   const vini_front_block *block = x->plan.block;
@@ -32,8 +32,7 @@ static vin_status eliminate(vini_fronts *x, const double *a, double *b, double *
       status = load(user, k);
       before = vini_flush_begin();
     }
-    x->factored = status == VIN_OK && x->eliminate(x, block + k, a);
-    if (b != NULL && x->factored) x->forward(x, block + k, b, b2);
+    x->factored = status == VIN_OK && x->eliminate(x, block + k, a, b, b2);
   }
   vini_flush_end(before);
   if (x->factored) return VIN_OK;
@@ -115,29 +114,10 @@ static vin_status fronts_solve(vini_backend *backend, vin_int count, double *b) 
   return VIN_OK;
 }
 
-/* The pivots of a run of point masses. To a mass nothing is added up; one that was dropped went the way of
- * single links. */
-static void point_pivots(const vini_fronts *x, const vini_front_run *run, double *d,
-                         double *scale) {
-  for (vin_int link = 0; link < run->count; link++) {
-    const double *l = vini_point_group(x, run, link - link % POINT_LANES) + link % POINT_LANES;
-    for (int k = 0; k < 4; k++) {
-      const vin_int column = run->first + 4 * link + k, unknown = x->plan.order[column];
-      const double inverse = l[POINT_INVERSE + 4 * k];
-      d[unknown] = inverse != 0 ? 1 / inverse : 0;
-      scale[unknown] = k == 3 ? l[POINT_SCALE] : inverse != 0 ? fabs(d[unknown]) : x->scale[column];
-    }
-  }
-}
-
 static bool fronts_pivots(const vini_backend *backend, double *d, double *scale) {
   const vini_fronts *x = (const vini_fronts *)backend;
   if (!x->factored) return false;
-  vini_ldlt_spread_pivots(x->plan.n, x->plan.order, x->inverse, x->scale, d, scale);
-  for (vin_int r = 0; r < x->plan.run_count; r++) {
-    const vini_front_run *run = x->plan.run + r;
-    if (run->kind == VINI_FRONT_POINT) point_pivots(x, run, d, scale);
-  }
+  vini_fronts_pivots(x, d, scale);
   return true;
 }
 
@@ -148,7 +128,7 @@ static const vin_int *fronts_order(const vini_backend *backend) {
 static int64_t bytes_held(const vini_fronts *x) {
   const vini_front_plan *plan = &x->plan;
   const int64_t numbers =
-      plan->value_count + plan->buffer_count + 2 * (int64_t)plan->n + 2 * (int64_t)plan->max_front;
+      plan->value_count + plan->buffer_count + plan->n + 2 * (int64_t)plan->max_front;
   const int64_t indices = 2 * plan->row_count + 2 * plan->entry_count + plan->n;
   return (int64_t)sizeof *x + numbers * (int64_t)sizeof(double) +
          indices * (int64_t)sizeof(vin_int) + 2 * (int64_t)plan->n +
@@ -181,7 +161,7 @@ static void fronts_destroy(vini_backend *backend) {
   if (x == NULL) return;
   const vin_context context = x->object->context;
   vini_front_plan_clear(&context, &x->plan);
-  void *owned[] = {x->value, x->buffer, x->work, x->scale, x->inverse, x->dropped, x->droppable};
+  void *owned[] = {x->memory, x->buffer, x->work, x->lost, x->dropped, x->droppable};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) vini_free(&context, owned[i]);
   vini_free(&context, x);
 }
@@ -210,17 +190,17 @@ static vin_status allocate(vini_fronts *x) {
   const vin_context *context = &x->object->context;
   const vini_front_plan *plan = &x->plan;
   const size_t n = (size_t)plan->n;
-  x->value = vini_alloc(context, (size_t)plan->value_count, sizeof(double));
+  x->memory = vini_alloc(context, (size_t)plan->value_count + VINI_LINE, sizeof(double));
   x->buffer = vini_alloc(context, (size_t)plan->buffer_count, sizeof(double));
   x->work = vini_alloc(context, 2 * (size_t)plan->max_front, sizeof(double));
-  x->scale = vini_alloc(context, n, sizeof(double));
-  x->inverse = vini_alloc(context, n, sizeof(double));
+  x->lost = vini_alloc(context, n, sizeof(double));
   x->droppable = vini_alloc(context, n, 1);
   x->dropped = vini_alloc(context, n, 1);
-  if (x->value == NULL || x->buffer == NULL || x->work == NULL || x->scale == NULL ||
-      x->inverse == NULL || x->droppable == NULL || x->dropped == NULL) {
+  if (x->memory == NULL || x->buffer == NULL || x->work == NULL || x->lost == NULL ||
+      x->droppable == NULL || x->dropped == NULL) {
     return vini_ldlt_no_memory(x->object, plan->value_count);
   }
+  x->value = vini_first_line(x->memory);
   return VIN_OK;
 }
 

@@ -9,10 +9,11 @@
 #define VINI_UNROLL VINI_UNROLL_UP_TO(12)
 
 /* The seldom way of a pivot: dropped where that is allowed, broken down where it is not. */
-static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d) {
+static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d, double scale) {
   const double size = fabs(d);
   if (x->droppable[column] && size <= DBL_MAX) {
     x->dropped[x->plan.order[column]] = 1;
+    x->lost[column] = scale;
     t->dropped++;
     return 0;
   }
@@ -20,6 +21,7 @@ static double weak_pivot(vini_fronts *x, vini_tally *t, vin_int column, double d
     if (t->failed < 0) {
       t->failed = column;
       t->failed_pivot = d;
+      t->failed_scale = scale;
     }
     return 0;
   }
@@ -47,6 +49,32 @@ static inline void survey(vini_tally *t, double inverse, double scale) {
     (a)[3 * (step)] = (v)[3];                                                                      \
   } while (0)
 
+/* Number u of one (b) or two (b, b2) right-hand sides. */
+#define LOAD_one(u) b[u]
+#define STORE_one(u, v) b[u] = (v)
+#define NONE_one(x) (x[3] == 0 && x[0] == 0 && x[1] == 0 && x[2] == 0)
+#define NONE_two(x) false /* seldom: not worth asking */
+#define LOAD_two(u)                                                                                \
+  (v2) {                                                                                           \
+    b[u], b2[u]                                                                                    \
+  }
+#define STORE_two(u, v)                                                                            \
+  do {                                                                                             \
+    const v2 pair = (v);                                                                           \
+    b[u] = pair[0];                                                                                \
+    b2[u] = pair[1];                                                                               \
+  } while (0)
+
+/* a b + c, spelled out where several products meet in a sum: which of them is fused is the compiler's choice
+ * otherwise, and not the same wherever the function becomes part of another. */
+static inline double plain_fma_one(double a, double b, double c) {
+  return a * b + c;
+}
+
+static inline v2 plain_fma_two(double a, v2 b, v2 c) {
+  return a * b + c;
+}
+
 #ifdef VINI_KERNEL_AVX2
 #define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
 
@@ -63,9 +91,19 @@ AVX2_INLINE void avx2_raise(v4 *a, const v4 *b) {
 AVX2_INLINE bool avx2_all(const v4i *set) {
   return _mm256_movemask_pd((__m256d)*set) == 15;
 }
+
+AVX2_INLINE double avx2_fma_one(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+
+AVX2_INLINE v2 avx2_fma_two(double a, v2 b, v2 c) {
+  return (v2)_mm_fmadd_pd(_mm_set1_pd(a), (__m128d)b, (__m128d)c);
+}
 #undef AVX2_INLINE
 #endif
 
+#define VINI_KERNEL_BODY "linsys/ldlt_kernel_link.h"
+#include "base/kernel.h"
 #define VINI_KERNEL_BODY "linsys/ldlt_kernel_body.h"
 #include "base/kernel.h"
 #define VINI_KERNEL_BODY "linsys/ldlt_kernel_solve.h"

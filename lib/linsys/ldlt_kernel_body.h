@@ -7,7 +7,7 @@ KERNEL_INLINE double KERNEL(invert)(vini_fronts *x, vini_tally *t, vin_int colum
                                     double scale) {
   const double size = fabs(d), least = x->threshold * scale;
   if (__builtin_expect(!(size > (least > DBL_MIN ? least : DBL_MIN) && size <= DBL_MAX), 0)) {
-    return weak_pivot(x, t, column, d);
+    return weak_pivot(x, t, column, d, scale);
   }
   return 1 / d;
 }
@@ -15,8 +15,6 @@ KERNEL_INLINE double KERNEL(invert)(vini_fronts *x, vini_tally *t, vin_int colum
 KERNEL_INLINE double KERNEL(take_pivot)(vini_fronts *x, vini_tally *t, vin_int column, double d,
                                         double scale) {
   const double inverse = KERNEL(invert)(x, t, column, d, scale);
-  x->inverse[column] = inverse;
-  x->scale[column] = scale;
   survey(t, inverse, scale);
   return inverse;
 }
@@ -81,12 +79,13 @@ KERNEL_INLINE void KERNEL(any_front)(vini_fronts *x, vini_tally *t, const vini_f
                                      const double *a) {
   const int pivots = front->pivots, size = pivots + front->rows, ld = front->ld;
   double *restrict f = x->buffer + front->square, *restrict l = x->value + front->panel;
-  double *restrict s = f + (int64_t)ld * ld;
+  double *restrict s = f + (int64_t)ld * ld, *inverses = x->value + vini_front_inverse(front);
   KERNEL(assemble)(x, front, a, pivots, size, ld, f);
   for (int k = 0; k < pivots; k++) {
     const double *fk = f + (int64_t)k * ld;
     double *lk = l + vini_front_column(k, size); /* row i > k at i - k - 1 */
     const double inverse = KERNEL(take_pivot)(x, t, front->first + k, fk[k], s[k]);
+    inverses[k] = inverse;
     for (int i = k + 1; i < size; i++) {
       lk[i - k - 1] = fk[i] * inverse;
       s[i] += fabs(fk[i] * lk[i - k - 1]);
@@ -117,6 +116,7 @@ KERNEL_INLINE void KERNEL(known_front)(vini_fronts *x, vini_tally *t, const vini
   for (int k = 0; k < pivots; k++) {
     const double inverse = KERNEL(take_pivot)(x, t, front->first + k, c[k][k], m[k]);
     double lk[8];
+    l[vini_front_column(pivots, size) + k] = inverse;
     VINI_UNROLL
     for (int i = k + 1; i < size; i++) {
       lk[i] = c[k][i] * inverse;
@@ -178,12 +178,46 @@ static void KERNEL(merge)(vini_tally *t, const KERNEL(extremes) * e) {
   }
 }
 
+/* The panel of a front with 4 pivots and 4 rows below. */
+KERNEL_INLINE void KERNEL(store_front)(double *restrict l, const v4 top[4], const v4 below[4],
+                                       const v4 *inverses) {
+  VINI_UNROLL
+  for (int k = 3; k >= 0; k--) {
+    /* a vector's rows up to k fall on the column before, stored next */
+    double *to = l + vini_front_column(k, 8) - k - 1;
+    if (k < 3) *(v4 *)to = top[k];
+    *(v4 *)(to + 4) = below[k];
+  }
+  *(v4 *)(l + vini_front_column(4, 8)) = *inverses;
+}
+
+/* The panel of a link in a run. */
+KERNEL_INLINE void KERNEL(store_link)(double *restrict l, const v4 top[4], const v4 *inverses,
+                                      const double *a, const vin_int *e) {
+  const double l10 = top[0][1], l20 = top[0][2], l30 = top[0][3], l21 = top[1][2], l31 = top[1][3];
+  const double l32 = top[2][3], w20 = l21 * l10 - l20;
+  double *w = l + VINI_ROD_W;
+  *(v4 *)(l + VINI_ROD_INVERSE) = *inverses;
+  w[0] = -l10;
+  w[1] = w20;
+  w[2] = l31 * l10 - l30 - l32 * w20;
+  w[3] = -l21;
+  w[4] = l32 * l21 - l31;
+  w[5] = -l32;
+  VINI_UNROLL
+  for (int i = 0; i < 3; i++) {
+    l[VINI_ROD_NODE + i] = a[e[4 * i + 2]];
+    l[VINI_ROD_NEXT + i] = a[e[4 * i + 3]];
+  }
+}
+
 /* Link of a chain of massive rods, four rows at a time: a[e[0..11]] and `last` are its entries, L goes
- * to l. Entries are gathered straight into vectors and the child's part stays in vectors, so that
+ * to l, in the form of a run where `in_run`. Entries are gathered straight into vectors and the child's part stays in vectors, so that
  * nothing waits for the memory. */
 KERNEL_INLINE void KERNEL(rod_link)(vini_fronts *x, vini_tally *t, KERNEL(extremes) * extremes,
                                     const vin_int column, double *restrict l, const double *a,
-                                    const vin_int *e, const double last, KERNEL(carry) * carry) {
+                                    const vin_int *e, const double last, KERNEL(carry) * carry,
+                                    const bool in_run) {
   const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
   const vin_int dropped = t->dropped;
   v4 top[4] = {{a[e[0]], 0, 0, a[e[1]]}, /* rows 0..3: the pivots */
@@ -214,15 +248,11 @@ KERNEL_INLINE void KERNEL(rod_link)(vini_fronts *x, vini_tally *t, KERNEL(extrem
     VINI_UNROLL
     for (int j = 0; j < 4; j++) update[j] -= below[k][j] * l_below[k];
   }
-  *(v4 *)(x->inverse + column) = inverses;
-  *(v4 *)(x->scale + column) = scales;
   KERNEL(survey_four)(extremes, &inverses, &scales, t->dropped > dropped);
-  VINI_UNROLL
-  for (int k = 3; k >= 0;
-       k--) { /* a vector's rows up to k fall on the column before, stored next */
-    double *to = l + vini_front_column(k, 8) - k - 1;
-    if (k < 3) *(v4 *)to = l_top[k];
-    *(v4 *)(to + 4) = l_below[k];
+  if (in_run) {
+    KERNEL(store_link)(l, l_top, &inverses, a, e);
+  } else {
+    KERNEL(store_front)(l, l_top, l_below, &inverses);
   }
   VINI_UNROLL
   for (int j = 0; j < 4; j++) carry->u[j] = update[j];
@@ -256,30 +286,48 @@ KERNEL_INLINE void KERNEL(rod_front)(vini_fronts *x, vini_tally *t, const vini_f
   KERNEL(extremes) extremes = KERNEL(no_extremes);
   KERNEL(carry) carry;
   KERNEL(load_carry)(x, &x->plan.front[front->child], &carry);
-  KERNEL(rod_link)(x, t, &extremes, front->first, x->value + front->panel, a, e, a[e[12]], &carry);
+  KERNEL(rod_link)
+  (x, t, &extremes, front->first, x->value + front->panel, a, e, a[e[12]], &carry, false);
   KERNEL(store_carry)(x, front, &carry);
   KERNEL(merge)(t, &extremes);
 }
 
-KERNEL_TARGET static void KERNEL(rod_run)(vini_fronts *x, vini_tally *t, const vini_front_run *run,
-                                          vin_int link, const vin_int end, const double *a) {
-  const vini_front *child = &x->plan.front[run->child];
-  KERNEL(extremes) extremes = KERNEL(no_extremes);
-  KERNEL(carry) carry;
-  KERNEL(load_carry)(x, child, &carry);
-  for (; link < end && t->failed < 0; link++) {
-    KERNEL(rod_link)
-    (x, t, &extremes, run->first + 4 * link, x->value + run->panel + link * run->panel_step,
-     a + link * run->entry_step, run->entry, a[run->entry[12] + link * run->last_step], &carry);
+/* The forward substitution of a link waits for nothing that its elimination waits for: both at once take
+ * hardly longer than the elimination alone. */
+#define ROD_RUN(V, none_one_or_two)                                                                \
+  KERNEL_TARGET static void KERNEL(rod_run_##none_one_or_two)(                                     \
+      vini_fronts * x, vini_tally * t, const vini_front_run *run, vin_int link, const vin_int end, \
+      const double *a, double *b, double *b2) {                                                    \
+    const vini_front *child = &x->plan.front[run->child];                                          \
+    double *l = x->value + run->panel + link * run->panel_step;                                    \
+    int64_t node = run->node + link * run->node_step, rod = run->rod + link * run->rod_step;       \
+    V z[4] = {(V){0}, (V){0}, (V){0}, (V){0}};                                                     \
+    KERNEL(extremes) extremes = KERNEL(no_extremes);                                               \
+    KERNEL(carry) carry;                                                                           \
+    KERNEL(load_carry)(x, child, &carry);                                                          \
+    for (; link < end && t->failed < 0; link++) {                                                  \
+      KERNEL(rod_link)                                                                             \
+      (x, t, &extremes, run->first + 4 * link, l, a + link * run->entry_step, run->entry,          \
+       a[run->entry[12] + link * run->last_step], &carry, true);                                   \
+      KERNEL(step_##none_one_or_two)(l, node, rod, b, b2, z);                                      \
+      l += VINI_ROD_SIZE;                                                                          \
+      node += run->node_step;                                                                      \
+      rod += run->rod_step;                                                                        \
+    }                                                                                              \
+    KERNEL(rest_##none_one_or_two)(node, rod, b, b2, z);                                           \
+    KERNEL(store_carry)(x, child, &carry);                                                         \
+    KERNEL(merge)(t, &extremes);                                                                   \
   }
-  KERNEL(store_carry)(x, child, &carry);
-  KERNEL(merge)(t, &extremes);
-}
+
+ROD_RUN(double, none)
+ROD_RUN(double, one)
+ROD_RUN(v2, two)
+#undef ROD_RUN
 
 /* What a link of a chain of point masses leaves: L of the node's columns in this rod's row and the next one's, of the
- * rod's column in the next; of the pivots x, y, z, rod their inverses and what was added up to them. */
+ * rod's column in the next; inverses of the pivots x, y, z, rod. */
 typedef struct KERNEL(point) {
-  double here[3], next[3], rod, inverse[4], scale[4];
+  double here[3], next[3], rod, inverse[4];
 } KERNEL(point);
 
 /* x, y, z do not know of each other, so that their eliminations overlap, and only the multiplier waits
@@ -291,9 +339,7 @@ KERNEL_INLINE void KERNEL(point_link)(vini_fronts *x, vini_tally *t, const vin_i
   VINI_UNROLL
   for (int k = 0; k < 3; k++) {
     const double mass = a[e[3 * k]], here = a[e[3 * k + 1]], next = a[e[3 * k + 2]];
-    p->scale[k] = fabs(mass);
-    p->inverse[k] = KERNEL(invert)(x, t, column + k, mass, p->scale[k]);
-    survey(t, p->inverse[k], p->scale[k]);
+    p->inverse[k] = KERNEL(take_pivot)(x, t, column + k, mass, fabs(mass));
     p->here[k] = here * p->inverse[k];
     p->next[k] = next * p->inverse[k];
     d -= here * p->here[k];
@@ -303,9 +349,7 @@ KERNEL_INLINE void KERNEL(point_link)(vini_fronts *x, vini_tally *t, const vin_i
     m_next += fabs(next * p->next[k]);
   }
   d += carry[0];
-  p->scale[3] = m_rod + carry[1];
-  p->inverse[3] = KERNEL(invert)(x, t, column + 3, d, p->scale[3]);
-  survey(t, p->inverse[3], p->scale[3]);
+  p->inverse[3] = KERNEL(take_pivot)(x, t, column + 3, d, m_rod + carry[1]);
   p->rod = cross * p->inverse[3];
   carry[0] = update - cross * p->rod;
   carry[1] = m_next + fabs(cross * p->rod);
@@ -329,7 +373,7 @@ KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini
     carry[0] = *KERNEL(single_update)(x, child);
     carry[1] = *KERNEL(single_magnitude)(x, child);
   }
-  double *l = x->value + front->panel;
+  double *l = x->value + front->panel, *inverses = l + vini_front_column(4, 5);
   KERNEL(point) p;
   KERNEL(point_link)(x, t, front->first, a, e, a[e[9]], carry, &p);
   for (int k = 0; k < 3; k++) {
@@ -338,43 +382,9 @@ KERNEL_INLINE void KERNEL(point_front)(vini_fronts *x, vini_tally *t, const vini
     *l++ = p.next[k];
   }
   *l = p.rod;
-  for (int k = 0; k < 4; k++) {
-    x->inverse[front->first + k] = p.inverse[k];
-    x->scale[front->first + k] = p.scale[k];
-  }
+  for (int k = 0; k < 4; k++) inverses[k] = p.inverse[k];
   *KERNEL(single_update)(x, front) = carry[0];
   *KERNEL(single_magnitude)(x, front) = carry[1];
 }
 
 #include "linsys/ldlt_points_body.h"
-
-KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const vini_front_block *block,
-                                            const double *a) {
-  const vini_front_plan *plan = &x->plan;
-  vini_tally t = x->tally;
-  if (block->run >= 0) {
-    const vini_front_run *run = plan->run + block->run;
-    if (run->kind == VINI_FRONT_ROD) {
-      KERNEL(rod_run)(x, &t, run, block->link, block->link_end, a);
-    } else {
-      KERNEL(point_run)(x, &t, run, block->link, block->link_end, a);
-    }
-  }
-  for (vin_int k = block->front; k < block->front_end && t.failed < 0; k++) {
-    const vini_front *f = &plan->front[k];
-    const int pivots = f->pivots, size = pivots + f->rows;
-    if (f->kind == VINI_FRONT_ROD) {
-      KERNEL(rod_front)(x, &t, f, a);
-    } else if (f->kind == VINI_FRONT_POINT) {
-      KERNEL(point_front)(x, &t, f, a);
-    } else if (pivots == 4 && size == 8) {
-      KERNEL(known_front)(x, &t, f, a, 4, 8, 8);
-    } else if (pivots == 4 && size == 5) { /* a chain of point masses */
-      KERNEL(known_front)(x, &t, f, a, 4, 5, 8);
-    } else {
-      KERNEL(any_front)(x, &t, f, a);
-    }
-  }
-  x->tally = t;
-  return t.failed < 0;
-}

@@ -1,27 +1,9 @@
-/* ldlt_kernel_solve - substitution, the second half of ldlt_kernel_body.h. No include guard on purpose. */
+/* ldlt_kernel_solve - substitution in fronts, and the passes over a block; comes behind ldlt_kernel_body.h. No
+ * include guard on purpose. */
 
 #include "linsys/ldlt_points_solve.h"
 
 /* ---- substitution: V is double (one right-hand side) or v2 (two at once) ------------------------ */
-
-/* Links of a run whose panels are fetched ahead on the way back, where the hardware, which sees four streams
- * in two directions, comes late: 4 % of a step of 10^6 rods, nothing in the cache. */
-#define AHEAD 16
-
-#define LOAD_one(u) b[u]
-#define STORE_one(u, v) b[u] = (v)
-#define NONE_one(x) (x[3] == 0 && x[0] == 0 && x[1] == 0 && x[2] == 0)
-#define NONE_two(x) false /* seldom: not worth asking */
-#define LOAD_two(u)                                                                                \
-  (v2) {                                                                                           \
-    b[u], b2[u]                                                                                    \
-  }
-#define STORE_two(u, v)                                                                            \
-  do {                                                                                             \
-    const v2 pair = (v);                                                                           \
-    b[u] = pair[0];                                                                                \
-    b2[u] = pair[1];                                                                               \
-  } while (0)
 
 /* own := L11^-1 own, z := L21 own; and back: own := L11^-T (D^-1 own - L21' z). */
 #define SUBSTITUTION(V, one_or_two)                                                                \
@@ -83,87 +65,14 @@
     for (int i = 0; i < nc; i++) own[i] = LOAD_##one_or_two(unknown[i]);                           \
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < nr; i++) z[i] = LOAD_##one_or_two(row[i]);                                 \
-    KERNEL(up_##one_or_two)(x->value + f->panel, x->inverse + f->first, own, nc, nr, z);           \
+    KERNEL(up_##one_or_two)                                                                        \
+    (x->value + f->panel, x->value + vini_front_inverse(f), own, nc, nr, z);                       \
     VINI_UNROLL                                                                                    \
     for (int i = 0; i < nc; i++) STORE_##one_or_two(unknown[i], own[i]);                           \
   }                                                                                                \
-  /* rows 4: all unknowns of the next link; 1: its multiplier */                                   \
-  KERNEL_INLINE void KERNEL(run_down_##one_or_two)(                                                \
-      const vini_fronts *x, const vini_front_run *run, vin_int link, const vin_int end,            \
-      double *restrict b, double *restrict b2, const int rows) {                                   \
-    const double *l = x->value + run->panel + link * run->panel_step;                              \
-    int64_t node = run->node + link * run->node_step, rod = run->rod + link * run->rod_step;       \
-    V own[4], z[4] = {(V){0}, (V){0}, (V){0}, (V){0}};                                             \
-    (void)b2;                                                                                      \
-    for (; link < end; link++) {                                                                   \
-      VINI_UNROLL                                                                                  \
-      for (int i = 0; i < 3; i++) {                                                                \
-        own[i] = LOAD_##one_or_two(node + i);                                                      \
-        if (rows == 4) own[i] -= z[i];                                                             \
-      }                                                                                            \
-      own[3] = LOAD_##one_or_two(rod) - z[rows - 1];                                               \
-      if (NONE_##one_or_two(own)) { /* nothing yet: L need not be read */                          \
-        VINI_UNROLL                                                                                \
-        for (int i = 0; i < rows; i++) z[i] = (V){0};                                              \
-      } else {                                                                                     \
-        KERNEL(down_##one_or_two)(l, own, 4, rows, z);                                             \
-      }                                                                                            \
-      VINI_UNROLL                                                                                  \
-      for (int i = 0; i < 3; i++) STORE_##one_or_two(node + i, own[i]);                            \
-      STORE_##one_or_two(rod, own[3]);                                                             \
-      l += run->panel_step;                                                                        \
-      node += run->node_step;                                                                      \
-      rod += run->rod_step;                                                                        \
-    }                                                                                              \
-    VINI_UNROLL                                                                                    \
-    for (int i = 0; rows == 4 && i < 3; i++) {                                                     \
-      STORE_##one_or_two(node + i, LOAD_##one_or_two(node + i) - z[i]);                            \
-    }                                                                                              \
-    STORE_##one_or_two(rod, LOAD_##one_or_two(rod) - z[rows - 1]);                                 \
-  }                                                                                                \
-  KERNEL_INLINE void KERNEL(run_up_##one_or_two)(                                                  \
-      const vini_fronts *x, const vini_front_run *run, const vin_int begin, vin_int link,          \
-      double *restrict b, double *restrict b2, const int rows) {                                   \
-    const double *l = x->value + run->panel + link * run->panel_step;                              \
-    const double *inverse = x->inverse + run->first + 4 * (int64_t)link;                           \
-    int64_t node = run->node + link * run->node_step, rod = run->rod + link * run->rod_step;       \
-    V own[4], z[4];                                                                                \
-    (void)b2;                                                                                      \
-    VINI_UNROLL                                                                                    \
-    for (int i = 0; i < 3; i++) own[i] = LOAD_##one_or_two(node + i);                              \
-    own[3] = LOAD_##one_or_two(rod);                                                               \
-    while (link > begin) {                                                                         \
-      link--;                                                                                      \
-      l -= run->panel_step;                                                                        \
-      inverse -= 4;                                                                                \
-      node -= run->node_step;                                                                      \
-      rod -= run->rod_step;                                                                        \
-      VINI_UNROLL                                                                                  \
-      for (int i = 0; i < rows; i++) z[i] = own[4 - rows + i];                                     \
-      __builtin_prefetch(l - AHEAD * run->panel_step);                                             \
-      __builtin_prefetch(l - AHEAD * run->panel_step + 8);                                         \
-      __builtin_prefetch(l - AHEAD * run->panel_step + 16);                                        \
-      __builtin_prefetch(inverse - 4 * AHEAD);                                                     \
-      VINI_UNROLL                                                                                  \
-      for (int i = 0; i < 3; i++) own[i] = LOAD_##one_or_two(node + i);                            \
-      own[3] = LOAD_##one_or_two(rod);                                                             \
-      KERNEL(up_##one_or_two)(l, inverse, own, 4, rows, z);                                        \
-      VINI_UNROLL                                                                                  \
-      for (int i = 0; i < 3; i++) STORE_##one_or_two(node + i, own[i]);                            \
-      STORE_##one_or_two(rod, own[3]);                                                             \
-    }                                                                                              \
-  }                                                                                                \
-  KERNEL_TARGET static void KERNEL(forward_##one_or_two)(                                          \
-      vini_fronts * x, const vini_front_block *block, double *b, double *b2) {                     \
+  KERNEL_TARGET static void KERNEL(fronts_down_##one_or_two)(                                      \
+      const vini_fronts *x, const vini_front_block *block, double *b, double *b2) {                \
     V *work = (V *)(void *)x->work, own[4], z[4];                                                  \
-    if (block->run >= 0) {                                                                         \
-      const vini_front_run *run = x->plan.run + block->run;                                        \
-      if (run->kind == VINI_FRONT_ROD) {                                                           \
-        KERNEL(run_down_##one_or_two)(x, run, block->link, block->link_end, b, b2, 4);             \
-      } else {                                                                                     \
-        KERNEL(point_run_down)(x, run, block->link, block->link_end, b, b2);                       \
-      }                                                                                            \
-    }                                                                                              \
     for (vin_int k = block->front; k < block->front_end; k++) {                                    \
       const vini_front *f = &x->plan.front[k];                                                     \
       if (f->pivots == 4 && f->rows == 4) {                                                        \
@@ -191,7 +100,7 @@
     if (block->run < 0) return;                                                                    \
     const vini_front_run *run = x->plan.run + block->run;                                          \
     if (run->kind == VINI_FRONT_ROD) {                                                             \
-      KERNEL(run_up_##one_or_two)(x, run, block->link, block->link_end, b, b2, 4);                 \
+      KERNEL(run_up_##one_or_two)(x, run, block->link, block->link_end, b, b2);                    \
     } else {                                                                                       \
       KERNEL(point_run_up)(x, run, block->link, block->link_end, b, b2);                           \
     }                                                                                              \
@@ -200,21 +109,77 @@
 SUBSTITUTION(double, one)
 SUBSTITUTION(v2, two)
 #undef SUBSTITUTION
-#undef AHEAD
-#undef NONE_one
-#undef NONE_two
-#undef LOAD_one
-#undef STORE_one
-#undef LOAD_two
-#undef STORE_two
+
+KERNEL_TARGET static void KERNEL(links_down)(const vini_fronts *x, const vini_front_block *block,
+                                             double *b, double *b2) {
+  const vini_front_run *run = x->plan.run + block->run;
+  if (run->kind == VINI_FRONT_POINT) {
+    KERNEL(point_run_down)(x, run, block->link, block->link_end, b, b2);
+  } else if (b2 == NULL) {
+    KERNEL(run_down_one)(x, run, block->link, block->link_end, b, NULL);
+  } else {
+    KERNEL(run_down_two)(x, run, block->link, block->link_end, b, b2);
+  }
+}
+
+KERNEL_TARGET static void KERNEL(fronts_down)(const vini_fronts *x, const vini_front_block *block,
+                                              double *b, double *b2) {
+  if (b2 == NULL) {
+    KERNEL(fronts_down_one)(x, block, b, NULL);
+  } else {
+    KERNEL(fronts_down_two)(x, block, b, b2);
+  }
+}
 
 KERNEL_TARGET static void KERNEL(forward)(vini_fronts *x, const vini_front_block *block, double *b,
                                           double *b2) {
-  if (b2 == NULL) {
-    KERNEL(forward_one)(x, block, b, NULL);
+  if (block->run >= 0) KERNEL(links_down)(x, block, b, b2);
+  KERNEL(fronts_down)(x, block, b, b2);
+}
+
+/* Elimination of a block's links, and their forward substitution where there is something to
+ * substitute. */
+KERNEL_TARGET static void KERNEL(links)(vini_fronts *x, vini_tally *t,
+                                        const vini_front_block *block, const double *a, double *b,
+                                        double *b2) {
+  const vini_front_run *run = x->plan.run + block->run;
+  const vin_int link = block->link, end = block->link_end;
+  if (run->kind == VINI_FRONT_POINT) {
+    KERNEL(point_run)(x, t, run, link, end, a);
+    if (b != NULL && t->failed < 0) KERNEL(links_down)(x, block, b, b2);
+  } else if (b == NULL) {
+    KERNEL(rod_run_none)(x, t, run, link, end, a, NULL, NULL);
+  } else if (b2 == NULL) {
+    KERNEL(rod_run_one)(x, t, run, link, end, a, b, NULL);
   } else {
-    KERNEL(forward_two)(x, block, b, b2);
+    KERNEL(rod_run_two)(x, t, run, link, end, a, b, b2);
   }
+}
+
+KERNEL_TARGET static bool KERNEL(eliminate)(vini_fronts *x, const vini_front_block *block,
+                                            const double *a, double *b, double *b2) {
+  const vini_front_plan *plan = &x->plan;
+  vini_tally t = x->tally;
+  if (block->run >= 0) KERNEL(links)(x, &t, block, a, b, b2);
+  for (vin_int k = block->front; k < block->front_end && t.failed < 0; k++) {
+    const vini_front *f = &plan->front[k];
+    const int pivots = f->pivots, size = pivots + f->rows;
+    if (f->kind == VINI_FRONT_ROD) {
+      KERNEL(rod_front)(x, &t, f, a);
+    } else if (f->kind == VINI_FRONT_POINT) {
+      KERNEL(point_front)(x, &t, f, a);
+    } else if (pivots == 4 && size == 8) {
+      KERNEL(known_front)(x, &t, f, a, 4, 8, 8);
+    } else if (pivots == 4 && size == 5) { /* a chain of point masses */
+      KERNEL(known_front)(x, &t, f, a, 4, 5, 8);
+    } else {
+      KERNEL(any_front)(x, &t, f, a);
+    }
+  }
+  x->tally = t;
+  if (t.failed >= 0) return false;
+  if (b != NULL) KERNEL(fronts_down)(x, block, b, b2);
+  return true;
 }
 
 KERNEL_TARGET static void KERNEL(backward)(vini_fronts *x, const vini_front_block *block, double *b,

@@ -96,7 +96,6 @@ KERNEL_INLINE bool KERNEL(point_group)(double *restrict l, const double *a, cons
   e->negative -= d_inverse < zero;
   *(v4 *)(l + POINT_ROD) = l_rod;
   *(v4 *)(l + POINT_INVERSE + 12) = d_inverse;
-  *(v4 *)(l + POINT_SCALE) = scale;
   carry[0] = -next_sum[3] - c[3] * (p2 / p3);
   carry[1] = left[3];
   return true;
@@ -119,13 +118,8 @@ KERNEL_APART void KERNEL(single_links)(vini_fronts *x, vini_tally *t, double *re
       l[POINT_NEXT + 4 * k + i] = p.next[k];
     }
     VINI_UNROLL
-    for (int k = 0; k < 4; k++) {
-      l[POINT_INVERSE + 4 * k + i] = p.inverse[k];
-      if (p.inverse[k] == 0)
-        x->scale[column + k] = p.scale[k]; /* seldom: broken down, or dropped */
-    }
+    for (int k = 0; k < 4; k++) l[POINT_INVERSE + 4 * k + i] = p.inverse[k];
     l[POINT_ROD + i] = p.rod;
-    l[POINT_SCALE + i] = p.scale[3];
   }
 }
 

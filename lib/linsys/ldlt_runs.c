@@ -1,5 +1,6 @@
 /* ldlt_runs - finds the runs of a chain in the list of fronts and cuts the elimination into blocks; frees
  * a plan. See ldlt_front.h. */
+#include "linsys/ldlt_common.h"
 #include "linsys/ldlt_front.h"
 
 #include <string.h>
@@ -39,8 +40,6 @@ static bool begin_run(const vini_front_plan *plan, vin_int f, vini_front_run *ru
   memset(run, 0, sizeof *run);
   run->kind = front->kind;
   run->first = front->first;
-  run->panel = front->panel;
-  run->panel_step = next->panel - front->panel;
   run->node = unknown[0];
   run->node_step = to[0] - unknown[0];
   run->rod = unknown[3];
@@ -58,8 +57,7 @@ static bool follows(const vini_front_plan *plan, vin_int f, const vini_front_run
   const vini_front *front = &plan->front[f];
   const vin_int *unknown = plan->order + front->first, *source = plan->source + front->entry;
   const vin_int last = entries_of(front) - 1;
-  bool same = front->kind == run->kind && front->first == run->first + 4 * count &&
-              front->panel == run->panel + count * run->panel_step;
+  bool same = front->kind == run->kind && front->first == run->first + 4 * count;
   for (int i = 0; i < 3; i++) same = same && unknown[i] == run->node + i + count * run->node_step;
   same = same && unknown[3] == run->rod + count * run->rod_step;
   for (vin_int e = 0; e < last; e++) {
@@ -89,7 +87,6 @@ static vin_int list_runs(const vini_front_plan *plan, vini_front_run *run, bool 
     if (count > 0 && run != NULL) {
       found.child = f - 1;
       found.before = f + count;
-      if (found.kind == VINI_FRONT_POINT) found.panel--; /* they need no number before a panel */
       run[runs] = found;
     }
     runs += count > 0;
@@ -176,7 +173,24 @@ static bool make_blocks(const vin_context *context, vini_front_plan *plan) {
   return true;
 }
 
-bool vini_front_plan_compress(const vin_context *context, vini_front_plan *plan, vin_int *parent) {
+/* Panels: those of runs, then those of the fronts outside. */
+static void place_panels(vini_front_plan *plan) {
+  int64_t at = 1; /* vectors may write over the number before a front's panel */
+  for (vin_int r = 0; r < plan->run_count; r++) {
+    vini_front_run *run = &plan->run[r];
+    run->panel = at = vini_whole_lines(at);
+    run->panel_step = run->kind == VINI_FRONT_ROD ? VINI_ROD_SIZE : VINI_POINT_NUMBERS;
+    at += run->count * run->panel_step;
+  }
+  for (vin_int f = 0; f < plan->front_count; f++) {
+    vini_front *front = &plan->front[f];
+    front->panel = ++at;
+    at = vini_front_inverse(front) + front->pivots;
+  }
+  plan->value_count = at;
+}
+
+static bool compress(const vin_context *context, vini_front_plan *plan, vin_int *parent) {
   plan->run_count = list_runs(plan, NULL, NULL);
   if (plan->run_count == 0) return make_blocks(context, plan);
   bool *kept = vini_alloc(context, (size_t)plan->front_count, sizeof *kept);
@@ -195,6 +209,12 @@ bool vini_front_plan_compress(const vin_context *context, vini_front_plan *plan,
   vini_free(context, kept);
   vini_free(context, number);
   return complete && make_blocks(context, plan);
+}
+
+bool vini_front_plan_compress(const vin_context *context, vini_front_plan *plan, vin_int *parent) {
+  if (!compress(context, plan, parent)) return false;
+  place_panels(plan);
+  return true;
 }
 
 void vini_front_plan_clear(const vin_context *context, vini_front_plan *plan) {
