@@ -4,6 +4,24 @@
 #define VINI_LANES_H
 
 #include "base/kernel.h"
+#include "vincula/base.h"
+
+/* b at four places := or += the first `count` numbers of v. Places may be the same. */
+static inline __attribute__((always_inline)) void vini_put_lanes(double *b, const vin_int *index,
+                                                                 const v4 *v, const int count) {
+  b[index[0]] = (*v)[0];
+  if (count > 1) b[index[1]] = (*v)[1];
+  if (count > 2) b[index[2]] = (*v)[2];
+  if (count > 3) b[index[3]] = (*v)[3];
+}
+
+static inline __attribute__((always_inline)) void vini_add_lanes(double *b, const vin_int *index,
+                                                                 const v4 *v, const int count) {
+  b[index[0]] += (*v)[0];
+  if (count > 1) b[index[1]] += (*v)[1];
+  if (count > 2) b[index[2]] += (*v)[2];
+  if (count > 3) b[index[3]] += (*v)[3];
+}
 
 /* {first, v[0], v[1], v[2]} */
 #if defined(__clang__)

@@ -155,13 +155,11 @@ static vin_status resolve_noise(vin_kkt *kkt, vini_backend *ldlt, vini_factor_in
   const double least = info->min_pivot_ratio;
   if (!(least * least < NOISE_PRODUCT) || !vini_rank_available()) return VIN_OK;
   if (kkt->agreed != NULL && memcmp(kkt->agreed, kkt->dropped, m) == 0) return VIN_OK;
-  /* In a long chain the least ratio is one of its length, and the pivots are not listed for it each time: a
-   * second one would have to be as small. */
-  const double asked = kkt->harmless_ratio;
-  if (16 * least * least >= NOISE_PRODUCT && least >= 0.5 * asked && least <= 2 * asked)
-    return VIN_OK;
+  /* where not even two of the least ratio are far in the noise */
+  const bool mild = 16 * least * least >= NOISE_PRODUCT;
+  if (mild && vini_calm_still(&kkt->noise, least)) return VIN_OK;
   if (!(smallest_ratios(kkt, ldlt) < NOISE_PRODUCT)) {
-    kkt->harmless_ratio = least;
+    kkt->noise = (vini_calm){.ratio = least, .left = VINI_CALM};
     return VIN_OK;
   }
   VINI_TRY(vini_kkt_remember_dropped(kkt));
@@ -231,8 +229,8 @@ static vin_status singular(vin_kkt *kkt, const char *solver) {
   }
   return vini_fail(
       &kkt->object, VIN_SINGULAR,
-      "%s finds the system singular, and no constraint row depends on the others: a mass "
-      "is missing",
+      "%s finds the system singular, and no constraint row depends on the others by more than a "
+      "rounding: a mass is missing, or constraints are nearly dependent",
       solver);
 }
 

@@ -49,6 +49,22 @@ typedef struct vini_feed {
   bool failed; /* load failed, with a text of its own */
 } vini_feed;
 
+/* What the least pivot ratio gave reason to ask, and was answered well: in a long chain that ratio is one of its
+ * length and stays, and the questions cost as much as a solve. They are not asked again before the ratio
+ * has changed by a factor of 2, or VINI_CALM factorisations or solutions have passed. */
+typedef struct vini_calm {
+  double ratio;
+  int left;
+} vini_calm;
+enum { VINI_CALM = 64 };
+
+/* Was the question answered well at (nearly) this ratio? Counts. */
+static inline bool vini_calm_still(vini_calm *calm, double ratio) {
+  if (calm->left == 0 || ratio < 0.5 * calm->ratio || ratio > 2 * calm->ratio) return false;
+  calm->left--;
+  return true;
+}
+
 struct vin_kkt {
   vini_object object;
   vin_kkt_options options;
@@ -77,11 +93,11 @@ struct vin_kkt {
   /* rank-revealing QR: allocated when first needed, like stash */
   double *row_scale;     /* m: powers of two that bring the rows of J to size 1 */
   unsigned char *agreed; /* m: the last dropped set of ldlt that the QR agreed to */
-  double
-      harmless_ratio; /* least pivot ratio when the two least were last found harmless, 0: never */
-  bool scaled;        /* the present factorisation is of the matrix scaled by row_scale */
-  bool small_kept;    /* rows that look like rounding beside the others are taken seriously */
-  bool revealed;      /* the QR of the present values has been done, with rank_tolerance */
+  vini_calm noise,
+      settled;     /* no noise was found; solutions were settled without a sweep that gained */
+  bool scaled;     /* the present factorisation is of the matrix scaled by row_scale */
+  bool small_kept; /* rows that look like rounding beside the others are taken seriously */
+  bool revealed;   /* the QR of the present values has been done, with rank_tolerance */
   double rank_tolerance; /* of the next one: distance of a row of length 1 from the others' span */
   double force_residual, constraint_residual, min_pivot_ratio;
   int refinements;
@@ -193,12 +209,12 @@ vin_status vini_kkt_feed_rest(vin_kkt *kkt);
 vin_status vini_kkt_apply_inverse(vin_kkt *kkt, vin_int count, double *z);
 void vini_kkt_residual(const vin_kkt *kkt, const double *b, const double *z, double *r, double *s);
 
-/* determined.c: does the present factorisation give reason to doubt that the solution is determined?
- * VIN_SINGULAR: an error in the rows, relative to their terms (or a rounding, if that is more), moves z; s of
- * vini_kkt_residual() is in kkt->s, kkt->r is overwritten. */
-/* Largest force whose rounding is a scale for bodies at rest; of kkt->b and its solution z. */
+/* determined.c. Largest force whose rounding is a scale for bodies at rest; of kkt->b and its solution z. */
 double vini_kkt_credible_force(const vin_kkt *kkt, const double *z);
+/* Does the present factorisation give reason to doubt that the solution is determined? */
 bool vini_kkt_doubtful(const vin_kkt *kkt);
+/* VIN_SINGULAR: an error in the rows, relative to their terms (or a rounding, if that is more), moves z; s of
+ * vini_kkt_residual() is in kkt->s, kkt->r is overwritten. */
 vin_status vini_kkt_check_determined(vin_kkt *kkt, const double *z, double error);
 
 /* In place on count stacked vectors of n + m, without refinement or check, for callers whose own

@@ -109,17 +109,16 @@ static void spread_accelerations(const vin_kkt *kkt, const double *forces, doubl
  * H_jj; a constraint row whose terms are no more than |J| times that is judged by it. Not by the largest
  * acceleration: under mass ratios that of the light bodies is no scale for the heavy ones; nor is a row
  * that has terms of its own, or constraints that are nearly dependent pass with an x of the size of their
- * huge multipliers' rounding. No more than the largest acceleration either, since forces over tiny masses
- * make a generous scale.
+ * huge multipliers' rounding. No more than `most` either, since forces over tiny masses
+ * make a generous scale: the largest acceleration, until all else has been tried.
  * by_all: by a rounding of the largest force instead, force rows too, since rounding of what a chain is
  * pulled by at its ends goes through all of it. */
-static const double *widen_scales(const vin_kkt *kkt, const double *z, const double *s,
-                                  bool by_all) {
+static const double *widen_scales(const vin_kkt *kkt, const double *z, const double *s, bool by_all,
+                                  double most) {
   const vin_kkt_options *o = &kkt->options;
   double *wide = kkt->pivot_scale; /* free between factorisations */
   const double credible = vini_kkt_credible_force(kkt, z);
   const double force = by_all ? vini_min(vini_max_abs(s, kkt->n), credible) : credible;
-  const double most = by_all ? HUGE_VAL : vini_max_abs(z, kkt->n);
   for (vin_int i = 0; i < kkt->n; i++) wide[i] = by_all ? force : 0;
   memset(wide + kkt->n, 0, (size_t)kkt->m * sizeof *wide);
   spread_accelerations(kkt, by_all ? NULL : s, force, most, wide);
@@ -160,17 +159,21 @@ static bool satisfies(const vin_kkt *kkt, const verdict *v) {
   return passes(kkt, v) && v->contradiction <= kkt->options.contradiction_tolerance;
 }
 
-/* The verdict on z with residual r and own scales s; by_all: by the largest force, too. */
-static verdict judge(const vin_kkt *kkt, const double *z, bool by_all) {
+/* The verdict on z with residual r and own scales s; see widen_scales(). */
+static verdict judge(const vin_kkt *kkt, const double *z, bool by_all, double most) {
   const verdict v = judge_rows(kkt, kkt->r, kkt->s);
   if (satisfies(kkt, &v)) return v;
-  return judge_rows(kkt, kkt->r, widen_scales(kkt, z, kkt->s, by_all));
+  return judge_rows(kkt, kkt->r, widen_scales(kkt, z, kkt->s, by_all, most));
+}
+
+static verdict judge_by_own(const vin_kkt *kkt, const double *z) {
+  return judge(kkt, z, false, vini_max_abs(z, kkt->n));
 }
 
 /* The same when all sweeps are done. */
 static verdict judge_finally(const vin_kkt *kkt, const double *z) {
-  const verdict v = judge(kkt, z, false);
-  return passes(kkt, &v) ? v : judge(kkt, z, true);
+  const verdict v = judge_by_own(kkt, z);
+  return passes(kkt, &v) ? v : judge(kkt, z, true, HUGE_VAL);
 }
 
 /* z += K^-1 r, with r = b - K z and s; then those of the new z. Residuals of force rows that are only
@@ -247,15 +250,18 @@ static double missed(const vin_kkt *kkt, const double *b) {
   return largest;
 }
 
-/* Refines until the solution passes. Sweeps beyond the user's number follow while each takes what missed() sees down by
- * SHRINKS: with masses of 1e-60 kg a solve leaves 1e-16 of huge accelerations each time. Forces over tiny masses make a
- * generous scale; they are not asked before all sweeps have had their chance. */
+/* Refines until the solution passes; not at all where what it misses is no more than a rounding of the largest
+ * force, as in most of a chain that falls freely. Sweeps beyond the user's number follow while each takes
+ * what missed() sees down by SHRINKS: with masses of 1e-60 kg a solve leaves 1e-16 of huge accelerations each
+ * time. */
 static vin_status sweep_until_passed(vin_kkt *kkt, const double *b, double *z, verdict *v,
                                      int *sweep) {
   const int most = kkt->options.max_refinements;
   double left = HUGE_VAL;
   vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
-  for (*v = judge(kkt, z, false); !passes(kkt, v); *v = judge(kkt, z, false)) {
+  *v = judge(kkt, z, true, vini_max_abs(z, kkt->n));
+  if (satisfies(kkt, v)) return VIN_OK;
+  for (*v = judge_by_own(kkt, z); !passes(kkt, v); *v = judge_by_own(kkt, z)) {
     const double now = missed(kkt, b);
     const bool shrinks = now > 0 && now * SHRINKS <= left;
     if (*sweep >= most && !(most > 0 && *sweep < MOST_SWEEPS && shrinks)) break;
@@ -271,6 +277,7 @@ static vin_status sweep_until_passed(vin_kkt *kkt, const double *b, double *z, v
  * more than rounding in x; then, is z determined? */
 static vin_status settle(vin_kkt *kkt, const double *b, double *z, verdict *v, int *sweep) {
   double last = HUGE_VAL;
+  const int before = *sweep;
   vini_kkt_residual(kkt, b, z, kkt->r, kkt->s);
   for (verdict now = judge_rows(kkt, kkt->r, kkt->s);; now = judge_rows(kkt, kkt->r, kkt->s)) {
     const double worst = vini_max(now.force, now.constraint);
@@ -281,7 +288,11 @@ static vin_status settle(vin_kkt *kkt, const double *b, double *z, verdict *v, i
   }
   *v = judge_finally(kkt, z);
   if (!satisfies(kkt, v)) return VIN_OK;
-  return vini_kkt_check_determined(kkt, z, vini_max(v->force, v->constraint));
+  VINI_TRY(vini_kkt_check_determined(kkt, z, vini_max(v->force, v->constraint)));
+  if (*sweep <= before + 1) { /* that one, if any, gained nothing */
+    kkt->settled = (vini_calm){.ratio = kkt->min_pivot_ratio, .left = VINI_CALM};
+  }
+  return VIN_OK;
 }
 
 /* Refines one column until it passes. */
@@ -290,7 +301,9 @@ static vin_status refine(vin_kkt *kkt, const double *f, const double *g, double 
   double *b = kkt->b;
   int sweep = 0;
   verdict v = judge_first(kkt, f, g, z);
-  const bool fine = satisfies(kkt, &v), doubtful = vini_kkt_doubtful(kkt);
+  const bool fine = satisfies(kkt, &v);
+  const bool doubtful =
+      vini_kkt_doubtful(kkt) && !vini_calm_still(&kkt->settled, kkt->min_pivot_ratio);
   if (!fine || doubtful) {
     memcpy(b, f, n * sizeof *b);
     if (m > 0) memcpy(b + n, g, m * sizeof *b);

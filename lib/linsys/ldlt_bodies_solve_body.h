@@ -2,21 +2,6 @@
  * for every instruction set. What the forward pass makes of the pivots' right-hand sides waits in
  * x->forward for the backward pass. No include guard on purpose. */
 
-/* b at four places := or += the lanes of v that are in use. Lanes may share a place. */
-KERNEL_INLINE void KERNEL(put)(double *b, const vin_int *index, const v4 *v, const int count) {
-  b[index[0]] = (*v)[0];
-  if (count > 1) b[index[1]] = (*v)[1];
-  if (count > 2) b[index[2]] = (*v)[2];
-  if (count > 3) b[index[3]] = (*v)[3];
-}
-
-KERNEL_INLINE void KERNEL(add)(double *b, const vin_int *index, const v4 *v, const int count) {
-  b[index[0]] += (*v)[0];
-  if (count > 1) b[index[1]] += (*v)[1];
-  if (count > 2) b[index[2]] += (*v)[2];
-  if (count > 3) b[index[3]] += (*v)[3];
-}
-
 /* v[k] := b at the unknowns of `count` pivots or rows. */
 KERNEL_INLINE void KERNEL(gather)(const double *b, const vin_int *index, int count, v4 *v) {
   for (int k = 0; k < count; k++, index += VINI_LANES)
@@ -48,7 +33,7 @@ KERNEL_INLINE void KERNEL(scatter_pivots)(const vini_batch *batch, double *b, co
       *(v2 *)(b3 + k) = (v2){odd[2], odd[3]};
     }
   }
-  for (; k < pivots; k++) KERNEL(put)(b, index + VINI_LANES * k, v + k, batch->count);
+  for (; k < pivots; k++) vini_put_lanes(b, index + VINI_LANES * k, v + k, batch->count);
 }
 
 /* l: the coupled columns, y: their pivots. */
@@ -127,9 +112,10 @@ KERNEL_INLINE void KERNEL(body_forward)(vini_lanes *x, const vini_batch *batch, 
     for (int k = 0; k < pivots; k++) kept[k] = y[k];
     const vin_int *at = index + VINI_LANES * pivots;
     if (batch->count == VINI_LANES) {
-      for (int i = 0; i < rows; i++, at += VINI_LANES) KERNEL(add)(b[r], at, z + i, VINI_LANES);
+      for (int i = 0; i < rows; i++, at += VINI_LANES) vini_add_lanes(b[r], at, z + i, VINI_LANES);
     } else {
-      for (int i = 0; i < rows; i++, at += VINI_LANES) KERNEL(add)(b[r], at, z + i, batch->count);
+      for (int i = 0; i < rows; i++, at += VINI_LANES)
+        vini_add_lanes(b[r], at, z + i, batch->count);
     }
   }
 }

@@ -13,8 +13,8 @@ KERNEL_INLINE const uint16_t *KERNEL(terms)(const uint16_t *c, const v4 *u, cons
 }
 
 /* target := - sum over `terms` pairs of u l, for `count` targets. */
-KERNEL_INLINE const uint16_t *KERNEL(pairs)(const uint16_t *c, int count, const int terms,
-                                            const v4 *u, const v4 *l, v4 *target) {
+KERNEL_INLINE const uint16_t *KERNEL(leaf_pairs)(const uint16_t *c, int count, const int terms,
+                                                 const v4 *u, const v4 *l, v4 *target) {
   for (; count > 0; count--) {
     v4 sum = {0};
     VINI_UNROLL
@@ -33,28 +33,28 @@ KERNEL_INLINE const uint16_t *KERNEL(groups)(const uint16_t *c, const v4 *u, con
     c += 2;
     switch (terms) {
     case 0:
-      c = KERNEL(pairs)(c, count, 0, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, 0, u, l, target);
       break;
     case 1:
-      c = KERNEL(pairs)(c, count, 1, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, 1, u, l, target);
       break;
     case 2:
-      c = KERNEL(pairs)(c, count, 2, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, 2, u, l, target);
       break;
     case 3:
-      c = KERNEL(pairs)(c, count, 3, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, 3, u, l, target);
       break;
     case 4:
-      c = KERNEL(pairs)(c, count, 4, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, 4, u, l, target);
       break;
     case 5:
-      c = KERNEL(pairs)(c, count, 5, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, 5, u, l, target);
       break;
     case 6:
-      c = KERNEL(pairs)(c, count, 6, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, 6, u, l, target);
       break;
     default:
-      c = KERNEL(pairs)(c, count, terms, u, l, target);
+      c = KERNEL(leaf_pairs)(c, count, terms, u, l, target);
     }
   }
   return c + 1;

@@ -1,7 +1,7 @@
 /* ldlt_lanes_kernel - factorisation and substitution, compiled for the plain instruction set and, on
  * x86-64, for AVX2 with fused multiply-add; the processor is asked once, at creation. */
 #include "linsys/ldlt_lanes_kernel.h"
-#include "base/kernel.h"
+#include "base/lanes.h"
 
 #include <float.h>
 #include <math.h>

@@ -23,10 +23,10 @@ KERNEL_INLINE void KERNEL(lanes_forward)(vini_lanes *x, const vini_batch *batch,
   }
   index = plan->index + batch->index;
   for (int k = 0; k < pivots; k++, index += VINI_LANES) {
-    for (int r = 0; r < rhs; r++) KERNEL(put)(b[r], index, y + k * rhs + r, count);
+    for (int r = 0; r < rhs; r++) vini_put_lanes(b[r], index, y + k * rhs + r, count);
   }
   for (int k = pivots; k < size; k++, index += VINI_LANES) {
-    for (int r = 0; r < rhs; r++) KERNEL(add)(b[r], index, y + k * rhs + r, count);
+    for (int r = 0; r < rhs; r++) vini_add_lanes(b[r], index, y + k * rhs + r, count);
   }
 }
 
@@ -65,7 +65,7 @@ KERNEL_INLINE void KERNEL(lanes_backward)(vini_lanes *x, const vini_batch *batch
   }
   index = plan->index + batch->index;
   for (int k = 0; k < pivots; k++, index += VINI_LANES) {
-    for (int r = 0; r < rhs; r++) KERNEL(put)(b[r], index, y + k * rhs + r, count);
+    for (int r = 0; r < rhs; r++) vini_put_lanes(b[r], index, y + k * rhs + r, count);
   }
 }
 

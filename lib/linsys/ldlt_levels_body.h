@@ -203,22 +203,6 @@ KERNEL_INLINE void KERNEL(gather)(const double *b, const vin_int *index, v4 *v) 
   *v = (v4){b[index[0]], b[index[1]], b[index[2]], b[index[3]]};
 }
 
-/* The lanes in use. */
-KERNEL_INLINE void KERNEL(put)(double *b, const vin_int *index, const v4 *v, const int count) {
-  b[index[0]] = (*v)[0];
-  if (count > 1) b[index[1]] = (*v)[1];
-  if (count > 2) b[index[2]] = (*v)[2];
-  if (count > 3) b[index[3]] = (*v)[3];
-}
-
-/* Lanes may share a place. */
-KERNEL_INLINE void KERNEL(add)(double *b, const vin_int *index, const v4 *v, const int count) {
-  b[index[0]] += (*v)[0];
-  if (count > 1) b[index[1]] += (*v)[1];
-  if (count > 2) b[index[2]] += (*v)[2];
-  if (count > 3) b[index[3]] += (*v)[3];
-}
-
 KERNEL_INLINE void KERNEL(forward_for)(const vini_levels *x, const vini_level_batch *batch,
                                        double *const *b, const int rhs) {
   v4 y[2][VINI_LEVEL_SIZE];
@@ -237,9 +221,9 @@ KERNEL_INLINE void KERNEL(forward_for)(const vini_levels *x, const vini_level_ba
   }
   for (int r = 0; r < rhs; r++) {
     for (int k = 0; k < pivots; k++)
-      KERNEL(put)(b[r], index + VINI_LEVEL_LANES * k, &y[r][k], count);
+      vini_put_lanes(b[r], index + VINI_LEVEL_LANES * k, &y[r][k], count);
     for (int k = pivots; k < size; k++)
-      KERNEL(add)(b[r], index + VINI_LEVEL_LANES * k, &y[r][k], count);
+      vini_add_lanes(b[r], index + VINI_LEVEL_LANES * k, &y[r][k], count);
   }
 }
 
@@ -272,7 +256,7 @@ KERNEL_INLINE void KERNEL(backward_for)(const vini_levels *x, const vini_level_b
   }
   for (int r = 0; r < rhs; r++) {
     for (int k = 0; k < pivots; k++)
-      KERNEL(put)(b[r], index + VINI_LEVEL_LANES * k, &y[r][k], count);
+      vini_put_lanes(b[r], index + VINI_LEVEL_LANES * k, &y[r][k], count);
   }
 }
 
