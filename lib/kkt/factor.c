@@ -229,8 +229,8 @@ static vin_status singular(vin_kkt *kkt, const char *solver) {
   }
   return vini_fail(
       &kkt->object, VIN_SINGULAR,
-      "%s finds the system singular, and no constraint row depends on the others by more than a "
-      "rounding: a mass is missing, or constraints are nearly dependent",
+      "%s finds the system singular, and no constraint row depends on the others: a mass "
+      "is missing, or constraints are nearly dependent",
       solver);
 }
 
